@@ -1,11 +1,12 @@
 //! A progress line on the terminal, for checks that take longer than a moment.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use trefoil_project::load::CheckStep;
 
+use crate::locks::lock;
 use crate::output;
 use crate::terminal_text::TerminalText;
 
@@ -40,7 +41,7 @@ impl CheckProgressDisplay {
 
 impl ProgressLine {
     fn tell(&self, step: CheckStep) {
-        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut next = lock(&self.next);
         let now = Instant::now();
         if now < *next {
             return;

@@ -35,8 +35,11 @@ pub struct FieldChange {
 /// The fields that differ between two outputs.
 pub fn changed_fields(before: &Value, now: &Value) -> Vec<FieldChange> {
     // Some formats keep the answer of a step as text, even if it is JSON.
-    let read = |json: &Json| json.as_str().and_then(parse_structured).map(|value| value.to_json());
-    let text = |json: Option<Json>| json.map(|json| Value::from_json(json).to_text().to_string()).unwrap_or_default();
+    let read = |json: &Json| Some(parse_structured(json.as_str()?)?.to_json());
+    let text = |json: Option<Json>| match json {
+        Some(json) => Value::from_json(json).to_text().to_string(),
+        None => String::new(),
+    };
     let field = |one: ValueChange| FieldChange { path: one.path, before: text(one.before), now: text(one.now) };
     changed_values(Some(&before.to_json()), Some(&now.to_json()), &read).into_iter().map(field).collect()
 }
@@ -48,9 +51,13 @@ pub fn render_fields(fields: &[FieldChange], look: DiffLayout) -> Vec<TerminalTe
     let mut blocks: Vec<(&str, Vec<TerminalText>)> = Vec::new();
     for FieldChange { path, before, now } in fields {
         let diff = WordDiff::between_texts(before, now);
-        let name = Some(plain_span(&format!("{path}: "))).filter(|_| !path.is_empty());
         let block = |text: Vec<DiffSpan>| {
-            wrap_spans(&name.clone().into_iter().chain(text).collect::<Vec<_>>(), width, look.color)
+            let mut spans = Vec::new();
+            if !path.is_empty() {
+                spans.push(plain_span(&format!("{path}: ")));
+            }
+            spans.extend(text);
+            wrap_spans(&spans, width, look.color)
         };
         match is_rewritten(&diff) {
             true => {

@@ -47,29 +47,44 @@ impl TurnDigest {
     /// only because others did.
     pub fn render_steps(&self, look: DiffLayout) -> Vec<TerminalText> {
         let told: Vec<&ActivityDecision> = self.lines.iter().filter(|line| has_line(line)).collect();
-        let width = told.iter().map(|line| line.key.as_str().width()).max().unwrap_or(0).min(NAMES);
+        let width = names_width(&told);
         let mut all = Vec::new();
         let mut shown: Vec<&str> = Vec::new();
         let mut texts = BTreeSet::new();
-        let last: BTreeMap<&str, usize> =
-            told.iter().enumerate().filter_map(|(n, line)| Some((self.step(&line.key)?, n))).collect();
+        let mut last: BTreeMap<&str, usize> = BTreeMap::new();
+        for (number, line) in told.iter().enumerate() {
+            if let Some(step) = self.step(&line.key) {
+                last.insert(step, number);
+            }
+        }
         for (number, line) in told.iter().enumerate() {
             all.extend(self.head(line, width, look));
             all.extend(self.render_called_steps(line, look));
             shown.push(line.key.as_str());
             // The output of a step with several calls comes after the last one.
-            let Some(step) = self.step(&line.key).filter(|step| last.get(step) == Some(&number)) else { continue };
+            let Some(step) = self.step(&line.key) else { continue };
+            if last.get(step) != Some(&number) {
+                continue;
+            }
             all.extend(self.output(step, &mut texts, look));
             shown.push(step);
         }
-        let changed: Vec<&str> = self.now.keys().map(String::as_str).filter(|step| self.is_changed(step)).collect();
+        let mut changed: Vec<&str> = Vec::new();
+        for step in self.now.keys() {
+            if self.is_changed(step) {
+                changed.push(step);
+            }
+        }
         for step in &changed {
             // What a step is made of has been shown.
             let is_inside = |other: &&str| is_below(other, step) || *other == *step;
             if shown.iter().any(is_inside) || changed.iter().any(|other| is_below(other, step)) {
                 continue;
             }
-            let label = self.now.get(*step).map_or(*step, |step| &step.label);
+            let label = match self.now.get(*step) {
+                Some(step) => &step.label,
+                None => *step,
+            };
             let output = self.output(step, &mut texts, look);
             if !output.is_empty() {
                 all.push(TerminalText::from_line(&format!("{:>6}  {label}", "output")));
@@ -90,9 +105,18 @@ impl TurnDigest {
         if all.is_empty() {
             return Some(vec!["the result is as before".into()]);
         }
-        let known: BTreeSet<(String, String)> =
-            self.now.keys().flat_map(|step| self.fields(step)).map(|one| (one.before, one.now)).collect();
-        let parts: Vec<String> = all.iter().map(|field| field.path.clone()).filter(|path| !path.is_empty()).collect();
+        let mut known: BTreeSet<(String, String)> = BTreeSet::new();
+        for step in self.now.keys() {
+            for field in self.fields(step) {
+                known.insert((field.before, field.now));
+            }
+        }
+        let mut parts: Vec<String> = Vec::new();
+        for field in &all {
+            if !field.path.is_empty() {
+                parts.push(field.path.clone());
+            }
+        }
         all.retain(|field| !known.contains(&(field.before.clone(), field.now.clone())));
         if all.is_empty() {
             let parts = if parts.is_empty() { String::new() } else { format!(" in `{}`", parts.join("`, `")) };
@@ -113,20 +137,30 @@ impl TurnDigest {
     /// The step to which an activity belongs.
     fn step(&self, key: &Key) -> Option<&str> {
         let key = key.without_try();
-        let steps = self.now.keys().map(String::as_str);
-        steps.filter(|step| *step == key || is_below(key, step)).max_by_key(|step| step.len())
+        let steps = self.now.keys().filter(|step| step.as_str() == key || is_below(key, step));
+        Some(steps.max_by_key(|step| step.len())?.as_str())
     }
 
     fn fields(&self, step: &str) -> Vec<FieldChange> {
-        let renamed = self.lines.iter().find_map(|line| match &line.fate {
-            ReuseDecision::Kept { was: Some(was), .. } if line.key.as_str() == step => Some(was.as_str()),
-            _ => None,
-        });
-        let output = |steps: &StepOutputs, step: &str| steps.get(step).and_then(|step| step.output.clone());
-        match (output(&self.before, renamed.unwrap_or(step)), output(&self.now, step)) {
-            (Some(before), Some(now)) => changed_fields(&before, &now),
+        let (Some(before), Some(now)) = (self.before.get(self.old_name(step)), self.now.get(step)) else {
+            return Vec::new();
+        };
+        match (&before.output, &now.output) {
+            (Some(before), Some(now)) => changed_fields(before, now),
             _ => Vec::new(),
         }
+    }
+
+    /// The name of a step in the run before.
+    fn old_name<'s>(&'s self, step: &'s str) -> &'s str {
+        for line in &self.lines {
+            if line.key.as_str() == step
+                && let ReuseDecision::Kept { was: Some(was), .. } = &line.fate
+            {
+                return was.as_str();
+            }
+        }
+        step
     }
 
     fn is_changed(&self, step: &str) -> bool {
@@ -154,10 +188,16 @@ impl TurnDigest {
         let room = look.width.saturating_sub(indent + 4);
         let pad = " ".repeat(width.saturating_sub(key.column_count()));
         let head = shown!("{}  {}{}", format!("{:>6}", line.fate.name()), key, pad);
-        let notes: Vec<TerminalText> = notes.iter().flat_map(|note| wrap_spans(note, room, look.color)).collect();
-        let (count, most) = (notes.len(), look.most.map_or(usize::MAX, |_| REASONS));
-        let mut all: Vec<TerminalText> = Some(head.trim_end()).filter(|_| is_narrow).into_iter().collect();
-        for (n, note) in notes.into_iter().take(most).enumerate() {
+        let mut lines: Vec<TerminalText> = Vec::new();
+        for note in &notes {
+            lines.extend(wrap_spans(note, room, look.color));
+        }
+        let (count, most) = (lines.len(), if look.most.is_some() { REASONS } else { usize::MAX });
+        let mut all = Vec::new();
+        if is_narrow {
+            all.push(head.trim_end());
+        }
+        for (n, note) in lines.into_iter().take(most).enumerate() {
             let rest = if n + 1 == most && count > most { " ..." } else { "" };
             match n {
                 0 if !is_narrow => all.push(shown!("{}  {}{}", head, note, rest)),
@@ -169,24 +209,25 @@ impl TurnDigest {
 
     /// What the flow did that a step calls as a tool: each step that ran again, and the names of those that did not.
     fn render_called_steps(&self, line: &ActivityDecision, look: DiffLayout) -> Vec<TerminalText> {
-        let (told, kept): (Vec<&ActivityDecision>, Vec<&ActivityDecision>) =
-            line.called.iter().partition(|line| has_line(line));
-        let width = told.iter().map(|line| line.key.as_str().width()).max().unwrap_or(0).min(NAMES);
+        let (mut told, mut names): (Vec<&ActivityDecision>, Vec<&str>) = (Vec::new(), Vec::new());
+        for called in &line.called {
+            if has_line(called) {
+                told.push(called);
+            } else if called.fate.is_kept() {
+                names.push(called.key.as_str());
+            }
+        }
+        let width = names_width(&told);
         let look = DiffLayout { width: look.width.saturating_sub(BENEATH.len()), ..look };
-        let names: Vec<&str> = kept.iter().filter(|line| line.fate.is_kept()).map(|line| line.key.as_str()).collect();
         let mut all = Vec::new();
         if !names.is_empty() {
             let names = wrap_spans(&[plain_span(&names.join(", "))], look.width.saturating_sub(INDENT + 4), look.color);
             let rest = if names.len() > 1 && look.most.is_some() { " ..." } else { "" };
-            let most = look.most.map_or(usize::MAX, |_| 1);
-            let word = |n: usize| if n == 0 { "kept" } else { "" };
-            all.extend(
-                names
-                    .iter()
-                    .take(most)
-                    .enumerate()
-                    .map(|(n, one)| shown!("{}  {}{}", format!("{:>6}", word(n)), one, rest)),
-            );
+            let most = if look.most.is_some() { 1 } else { usize::MAX };
+            for (n, line) in names.iter().take(most).enumerate() {
+                let word = if n == 0 { "kept" } else { "" };
+                all.push(shown!("{}  {}{}", format!("{word:>6}"), line, rest));
+            }
         }
         for line in told {
             all.extend(self.head(line, width, look));
@@ -231,11 +272,20 @@ impl TurnDigest {
         from.retain(|name| known.insert(name.clone()));
         let mut all = Vec::new();
         for (of, place, diff) in edits {
-            let file = place.as_ref().and_then(|place| place.rsplit_once(':')).map(|(file, _)| file);
-            let place = place.as_ref().map(|place| format!(", {place}")).unwrap_or_default();
-            let mut said = vec![plain_span(&format!("{of}{place}"))];
+            let was_shown = if let Some(place) = &place
+                && let Some((file, _)) = place.rsplit_once(':')
+            {
+                self.edited.contains(file)
+            } else {
+                false
+            };
+            let head = match &place {
+                Some(place) => format!("{of}, {place}"),
+                None => of.to_string(),
+            };
+            let mut said = vec![plain_span(&head)];
             // What a step that stops would do is always shown.
-            if line.fate == ReuseDecision::Stopped || !file.is_some_and(|file| self.edited.contains(file)) {
+            if line.fate == ReuseDecision::Stopped || !was_shown {
                 said.push(plain_span(": "));
                 said.extend(diff_spans(&diff, whole));
             }
@@ -250,9 +300,16 @@ impl TurnDigest {
 
     /// The name of a step.
     fn label(&self, key: &Key) -> String {
-        let step = self.now.get(key.without_try());
-        step.map_or_else(|| key.without_try().to_owned(), |step| step.label.clone())
+        match self.now.get(key.without_try()) {
+            Some(step) => step.label.clone(),
+            None => key.without_try().to_owned(),
+        }
     }
+}
+
+/// The width of the column with the names.
+fn names_width(lines: &[&ActivityDecision]) -> usize {
+    lines.iter().map(|line| line.key.as_str().width()).max().unwrap_or(0).min(NAMES)
 }
 
 /// Whether it has a line: kept results are only counted, and a retry is the same call.
@@ -262,7 +319,7 @@ pub fn has_line(line: &ActivityDecision) -> bool {
 
 /// Whether a key is inside the step of another one.
 fn is_below(key: &str, step: &str) -> bool {
-    key.strip_prefix(step).is_some_and(|rest| rest.starts_with(['/', '@', '[', '#', '~']))
+    matches!(key.strip_prefix(step), Some(rest) if rest.starts_with(['/', '@', '[', '#', '~']))
 }
 
 #[cfg(test)]

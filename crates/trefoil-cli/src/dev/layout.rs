@@ -39,9 +39,15 @@ pub fn diff_spans(diff: &WordDiff, whole: bool) -> Vec<DiffSpan> {
 /// Whether more than half of the words are different, so that both texts are easier to read one after the other.
 pub fn is_rewritten(diff: &WordDiff) -> bool {
     let words = |text: &str| text.split_whitespace().count();
-    let of = |text: &str, range: &std::ops::Range<usize>| text.get(range.clone()).map_or(0, words);
+    let words_in = |text: &str, range: &std::ops::Range<usize>| match text.get(range.clone()) {
+        Some(text) => words(text),
+        None => 0,
+    };
     let all = words(&diff.before) + words(&diff.now);
-    let changed: usize = diff.hunks.iter().map(|h| of(&diff.before, &h.before) + of(&diff.now, &h.now)).sum();
+    let mut changed = 0;
+    for hunk in &diff.hunks {
+        changed += words_in(&diff.before, &hunk.before) + words_in(&diff.now, &hunk.now);
+    }
     let is_replaced = !diff.before.trim().is_empty() && !diff.now.trim().is_empty();
     is_replaced && all > FEW && changed * 2 > all
 }
@@ -61,23 +67,27 @@ pub fn wrap_spans(all: &[DiffSpan], width: usize, color: bool) -> Vec<TerminalTe
     let mut used = 0;
     for word in words(all, width.saturating_sub(MARKS)) {
         let wide = cost(&word.parts, None, color);
-        let last = lines.last().and_then(|line| line.last()).map(|(kind, _)| *kind);
-        let room = usize::from(word.spaced) + cost(&word.parts, last, color);
         let Some(line) = lines.last_mut() else { break };
+        let last = line.last().map(|(kind, _)| *kind);
+        let room = usize::from(word.spaced) + cost(&word.parts, last, color);
         if used > 0 && used + room > width {
             used = wide;
             lines.push(word.parts);
             continue;
         }
-        let first = word.parts.first().map(|(kind, _)| *kind);
         if word.spaced && used > 0 {
             // A space within a change belongs to it.
-            line.push((first.filter(|_| first == last).unwrap_or(Kind::Same), " ".to_owned()));
+            let kind = match (word.parts.first(), last) {
+                (Some((first, _)), Some(last)) if *first == last => last,
+                _ => Kind::Same,
+            };
+            line.push((kind, " ".to_owned()));
         }
         used += if used > 0 { room } else { wide };
         line.extend(word.parts);
     }
-    lines.iter().filter(|line| !line.is_empty()).map(|line| rendered(line, color)).collect()
+    lines.retain(|line| !line.is_empty());
+    lines.iter().map(|line| rendered(line, color)).collect()
 }
 
 /// The columns of some words after a word of another kind.
@@ -97,7 +107,7 @@ fn words(all: &[DiffSpan], most: usize) -> Vec<LayoutWord> {
     let mut words: Vec<LayoutWord> = Vec::new();
     let mut open = LayoutWord::default();
     for (kind, text) in all {
-        let replaces = *kind == Kind::Added && open.parts.last().is_some_and(|(last, _)| *last == Kind::Removed);
+        let replaces = *kind == Kind::Added && matches!(open.parts.last(), Some((Kind::Removed, _)));
         if replaces {
             words.push(std::mem::take(&mut open));
         }
@@ -127,7 +137,10 @@ fn rendered(line: &[DiffSpan], color: bool) -> TerminalText {
     let mut out = TerminalText::default();
     for run in line.chunk_by(|(a, _), (b, _)| a == b) {
         let text: String = run.iter().map(|(_, text)| text.as_str()).collect();
-        let kind = run.first().map_or(Kind::Same, |(kind, _)| *kind);
+        let kind = match run.first() {
+            Some((kind, _)) => *kind,
+            None => Kind::Same,
+        };
         out.push(format_marked_words(kind, &text, color));
     }
     out.trim_end()

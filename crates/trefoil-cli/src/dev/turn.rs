@@ -66,7 +66,7 @@ impl TargetSnapshot {
 
     /// Whether the file of the input, if there is one, is the same. `input`: the argument that names it.
     pub fn has_same_input(&self, now: &Self, input: Option<&str>) -> bool {
-        let Some(file) = input.and_then(|argument| argument.strip_prefix('@')) else { return true };
+        let Some(file) = input_file(input) else { return true };
         self.others.get(file) == now.others.get(file)
     }
 
@@ -76,6 +76,11 @@ impl TargetSnapshot {
         all.extend(self.others.clone());
         all
     }
+}
+
+/// The file that an argument for the input names.
+fn input_file(argument: Option<&str>) -> Option<&str> {
+    argument?.strip_prefix('@')
 }
 
 fn texts(files: &SourceFiles) -> BTreeMap<String, Arc<str>> {
@@ -179,9 +184,10 @@ impl DevLoop<'_> {
             ..args.target.load_options_with(settings)
         };
         let mut others = texts(&operator.files);
-        let input = args.input_json.as_deref().and_then(|argument| argument.strip_prefix('@'));
-        let text = |file: &str| String::from_utf8(read_named_file(Path::new(file), limits::INPUT_BYTES).ok()?).ok();
-        if let Some((file, text)) = input.and_then(|file| Some((file, text(file)?))) {
+        if let Some(file) = input_file(args.input_json.as_deref())
+            && let Ok(bytes) = read_named_file(Path::new(file), limits::INPUT_BYTES)
+            && let Ok(text) = String::from_utf8(bytes)
+        {
             others.insert(file.to_owned(), text.into());
         }
         match trefoil_project::load::load_target(&args.target.parse_target(), &options) {
@@ -202,23 +208,35 @@ impl DevLoop<'_> {
     /// Whether the target has changed since it was read last.
     pub(super) fn has_changed(&self) -> bool {
         let now = self.read_target(&self.args.target.find_settings()).0;
-        !self.read.as_ref().is_some_and(|before| before.is_same(&now))
+        match &self.read {
+            Some(before) => !before.is_same(&now),
+            None => true,
+        }
     }
 
     /// Reads the target, and prints its findings.
     fn load(&mut self, asked: &TurnRequest) -> Result<TargetReading, u8> {
         let operator = self.args.target.find_settings();
         let (read, loaded) = self.read_target(&operator);
+        let mut files: Vec<PathBuf> = Vec::new();
+        if let Some(loaded) = &loaded {
+            files.extend(watcher::target_files(loaded));
+        }
+        files.extend(read.others.keys().map(PathBuf::from));
         // A called flow that does not load is watched, too.
-        let called = operator.settings.flows.iter().map(|tool| tool.flow.path.clone());
-        let files =
-            loaded.iter().flat_map(watcher::target_files).chain(read.others.keys().map(PathBuf::from)).chain(called);
-        let mut files: Vec<PathBuf> = files.filter(|path| is_there(path)).collect();
+        for tool in &operator.settings.flows {
+            files.push(tool.flow.path.clone());
+        }
+        files.retain(|path| is_there(path));
         // Somebody may trust the settings, from anywhere.
-        files.extend(config_folder().filter(|_| !operator.findings.is_empty()).map(|folder| folder.join("trusted")));
+        if !operator.findings.is_empty()
+            && let Some(folder) = config_folder()
+        {
+            files.push(folder.join("trusted"));
+        }
         self.watch.add_files(files).map_err(|error| cannot_start(&error))?;
         let Ok(settings) = accept_settings(operator) else { return Ok(TargetReading::Faulty) };
-        let same = self.read.as_ref().is_some_and(|before| before.is_same(&read));
+        let same = matches!(&self.read, Some(before) if before.is_same(&read));
         let first = self.read.is_none();
         if !same || (asked.anyway && loaded.is_none()) {
             let changed = self.changed_files(&read);
@@ -247,7 +265,10 @@ impl DevLoop<'_> {
     pub(super) fn changed_files(&self, now: &TargetSnapshot) -> Vec<SavedFile> {
         let Some(before) = &self.read else { return Vec::new() };
         let (then, now) = (before.texts(), now.texts());
-        let ran = self.last.as_ref().map(|last| texts(&last.flow.loaded_target().files)).unwrap_or_default();
+        let ran = match &self.last {
+            Some(last) => texts(&last.flow.loaded_target().files),
+            None => BTreeMap::new(),
+        };
         let mut all = Vec::new();
         for (name, text) in &now {
             let (read, ran) = (then.get(name), ran.get(name));
@@ -256,8 +277,11 @@ impl DevLoop<'_> {
                 all.push(SavedFile { name: name.clone(), before: ran.or(read).cloned(), now: Some(text.clone()) });
             }
         }
-        let gone = then.keys().filter(|name| !now.contains_key(*name) && !is_there(&PathBuf::from(name)));
-        all.extend(gone.map(|name| SavedFile { name: name.clone(), before: None, now: None }));
+        for name in then.keys() {
+            if !now.contains_key(name) && !is_there(&PathBuf::from(name)) {
+                all.push(SavedFile { name: name.clone(), before: None, now: None });
+            }
+        }
         all
     }
 
@@ -288,11 +312,18 @@ impl DevLoop<'_> {
 
 /// What lets a run repeat the steps that it, or a run that it has called, stopped before.
 pub fn repeat_request(error: Option<&RunError>, waiting: &[AwaitedActivity]) -> Option<TurnRequest> {
-    let own = error.into_iter().flat_map(RunError::repeated_steps).map(Key::to_string);
-    let called = waiting.iter().flat_map(called_repeats);
-    let mut rerun: Vec<String> = own.chain(called).collect();
+    let mut rerun: Vec<String> = Vec::new();
+    if let Some(error) = error {
+        rerun.extend(error.repeated_steps().map(Key::to_string));
+    }
+    for activity in waiting {
+        rerun.extend(called_repeats(activity));
+    }
     rerun.dedup();
-    (!rerun.is_empty()).then(|| TurnRequest { rerun, resume: true, anyway: true, ..TurnRequest::default() })
+    if rerun.is_empty() {
+        return None;
+    }
+    Some(TurnRequest { rerun, resume: true, anyway: true, ..TurnRequest::default() })
 }
 
 /// Whether a flow has a step with this name.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ignore::WalkBuilder;
@@ -15,6 +15,7 @@ use trefoil_project::file_access::{is_folder, path_identity, resolve_links};
 use trefoil_project::load::LoadedTarget;
 
 use super::DevEvent;
+use crate::locks::lock;
 
 /// How often files are polled if the system does not report changes.
 const LOOK: Duration = Duration::from_millis(500);
@@ -51,7 +52,7 @@ impl TargetWatcher {
         // Others write to the same folders, such as the store. What is above a known file concerns it, too.
         let concerns = move |path: &PathBuf| {
             let manifest = path.extension().and_then(|e| e.to_str()).is_some_and(|e| MANIFESTS.contains(&e));
-            let known = known.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = lock(&known);
             let from = known.range::<Path, _>((Bound::Included(path.as_path()), Bound::Unbounded)).next();
             manifest || from.is_some_and(|known| known.starts_with(path))
         };
@@ -85,11 +86,11 @@ impl TargetWatcher {
             let Ok(file) = std::path::absolute(file) else { continue };
             // What a link leads to is saved where it is.
             let real = Some(resolve_links(&file)).filter(|real| *real != file);
-            let mut known = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut known = lock(&self.files);
             known.extend(real);
             known.insert(file);
         }
-        let known: Vec<PathBuf> = self.files.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect();
+        let known: Vec<PathBuf> = lock(&self.files).iter().cloned().collect();
         let wanted: BTreeSet<PathBuf> = known.iter().flat_map(|file| self.above(file)).collect();
         for folder in &wanted {
             self.watch(folder)?;

@@ -17,6 +17,7 @@ use super::line_style::LineStyle;
 use super::progress::RunProgress;
 use super::tree::{TerminalSize, TreeSort, tree_lines};
 use super::{failures, notes};
+use crate::locks::lock;
 use crate::output;
 use crate::words::{escape_line, format_total};
 
@@ -99,7 +100,7 @@ impl RunDisplay {
         if self.inner.mode != DisplayMode::Nothing {
             let inner = self.inner.clone();
             let drawer = std::thread::Builder::new().name("drawing".to_owned()).spawn(move || inner.draw_along());
-            *self.drawer.lock().unwrap_or_else(PoisonError::into_inner) = drawer.ok();
+            *lock(&self.drawer) = drawer.ok();
         }
     }
     /// Called when the run has ended: draws the last picture.
@@ -113,7 +114,7 @@ impl RunDisplay {
             }
             self.inner.wake.notify_all();
         }
-        if let Some(drawer) = self.drawer.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(drawer) = lock(&self.drawer).take() {
             let _ = drawer.join();
         }
         let mut view = self.inner.view();
@@ -250,7 +251,7 @@ impl EventSink for RunDisplay {
 
 impl SharedDisplay {
     fn view(&self) -> MutexGuard<'_, DisplayState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
     /// Draws a frame regularly until the run has ended.
     fn draw_along(&self) {

@@ -1,11 +1,12 @@
 //! `--events jsonl`: writes each event of the run to stdout as one line of JSON, with its place in the manifest.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use trefoil_runtime::{Event, EventSink};
 use trefoil_syntax::SourceFiles;
 use trefoil_view::trace::event_json;
 
+use crate::locks::lock;
 use crate::output;
 
 /// Writes events.
@@ -28,7 +29,7 @@ impl JsonlEventWriter {
     }
     /// Whether all events could be written.
     pub fn write_outcome(&self) -> std::io::Result<()> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
+        lock(&self.failure).take().map_or(Ok(()), Err)
     }
 }
 
@@ -42,7 +43,7 @@ impl EventSink for JsonlEventWriter {
         }
         // A closed pipe or a full disk does not stop a run, whose calls may have a cost.
         if let Err(error) = output::json_line(&event_json(event, &self.files)) {
-            self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            lock(&self.failure).get_or_insert(error);
         }
     }
 }

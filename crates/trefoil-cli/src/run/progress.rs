@@ -3,7 +3,6 @@
 //! A run may have a million items. Of the steps and items below one node that succeeded, only the last ones stay; the others are
 //! *folded*: removed, and counted at that node. What has failed or is running always stays.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 
 use trefoil_machine::event::ItemTally;
@@ -11,7 +10,7 @@ use trefoil_machine::key::{KeyPart, escape_label, own_label, parse_key_parts};
 use trefoil_machine::turn_content;
 use trefoil_runtime::{Event, EventKind, Key, RunError};
 use trefoil_template::Value;
-use trefoil_view::run_view::{RunView, StepState, ViewDetail};
+use trefoil_view::run_view::{RunView, StepState, StepView, ViewDetail};
 
 use super::nodes::{FoldedNodes, LAST, MANY, ProgressNode, ProgressRow, SOME};
 use crate::words::{escape_line, one_line, preview_value};
@@ -64,7 +63,9 @@ impl RunProgress {
         self.say(about, event);
         let ends = match &event.kind {
             EventKind::StepFinished { .. } | EventKind::StepSkipped { .. } | EventKind::ItemFinished { .. } => true,
-            EventKind::ModelFinished { .. } => self.view.step_by_number(about).is_some_and(|step| step.is_inferred),
+            EventKind::ModelFinished { .. } => {
+                matches!(self.view.step_by_number(about), Some(step) if step.is_inferred)
+            }
             _ => false,
         };
         if ends {
@@ -75,23 +76,32 @@ impl RunProgress {
     /// The row of a node that has just started.
     fn new_row(&mut self, number: usize, event: &Event) -> Option<ProgressRow> {
         let step = self.view.step_by_number(number)?;
-        let above = step.parent.and_then(|parent| self.find_node(parent));
+        let above = self.find_parent(step);
         let label = match &event.kind {
             EventKind::ItemStarted { index, total, item } => {
-                let value = item.as_ref().map(preview_value).unwrap_or_default();
+                let value = match item {
+                    Some(item) => preview_value(item),
+                    None => String::new(),
+                };
                 let number = format!("{}/{total}", u64::from(*index) + 1);
                 if value.is_empty() { number } else { format!("{number} {value}") }
             }
             _ => {
-                let around = above.and_then(|above| above.step.key.as_ref()).map_or(0, |key| key.as_str().len());
-                let key = step.key.as_ref().map_or("", |key| key.as_str());
-                let below = key.get(around..).unwrap_or_default();
+                let around = match above {
+                    Some(above) => key_text(above.step.key.as_ref()).len(),
+                    None => 0,
+                };
+                let below = key_text(step.key.as_ref()).get(around..).unwrap_or_default();
                 let name = escape_line(&step.label);
-                format!("{name}{}", marks(&name, below, above.is_some_and(|above| above.is_agent())))
+                let is_called = matches!(above, Some(above) if above.is_agent());
+                format!("{name}{}", marks(&name, below, is_called))
             }
         };
         // The title for a separate line includes the parent.
-        let title = above.map_or_else(|| label.clone(), |above| format!("{} {label}", above.row.title));
+        let title = match above {
+            Some(above) => format!("{} {label}", above.row.title),
+            None => label.clone(),
+        };
         if above.is_none() {
             let name = escape_line(&step.label).into_owned();
             self.expected.retain(|expected| *expected != name);
@@ -106,12 +116,17 @@ impl RunProgress {
             EventKind::StepSkipped { reason, .. } => row.text = one_line(reason),
             EventKind::StepFinished { output, items } => {
                 let result = preview_value(output);
-                let empty = (step.is_agent() && result.trim().is_empty()).then(|| EMPTY.to_owned());
-                let partly = empty.or(row.exited.take());
-                row.is_partly = partly.is_some();
-                let failed = items.and_then(ItemTally::with_failed);
-                let failed = failed.map(|i| format!("{} of {} failed  ", i.failed, i.total)).unwrap_or_default();
-                row.text = partly.unwrap_or_else(|| failed + &result);
+                let exited = row.exited.take();
+                let is_empty = step.is_agent() && result.trim().is_empty();
+                row.is_partly = is_empty || exited.is_some();
+                row.text = match (exited, *items) {
+                    _ if is_empty => EMPTY.to_owned(),
+                    (Some(exited), _) => exited,
+                    (None, Some(ItemTally { total, failed })) if failed > 0 => {
+                        format!("{failed} of {total} failed  {result}")
+                    }
+                    (None, _) => result,
+                };
             }
             EventKind::StepFailed { error, handled_as } => {
                 let then = match *handled_as {
@@ -122,7 +137,10 @@ impl RunProgress {
                 row.text = failed(error, &then);
             }
             EventKind::ItemFinished { error } => {
-                row.text = error.as_ref().map_or_else(|| row.answer.clone(), |error| failed(error, ""));
+                row.text = match error {
+                    Some(error) => failed(error, ""),
+                    None => row.answer.clone(),
+                };
             }
             EventKind::ModelStarted { .. } | EventKind::EffectStarted { effect: "tool" | "command", .. } => {
                 row.text.clear();
@@ -138,15 +156,18 @@ impl RunProgress {
                 row.provisional = *provisional;
                 row.text.push_str(text);
                 let extra = row.text.chars().count().saturating_sub(TAIL);
-                if let Some((cut, _)) = row.text.char_indices().nth(extra).filter(|_| extra > 0) {
+                if extra > 0
+                    && let Some((cut, _)) = row.text.char_indices().nth(extra)
+                {
                     row.text.drain(..cut);
                 }
             }
             EventKind::EffectFinished { value, .. } => row.exited = exited(value).map(|how| one_line(&how)),
             EventKind::ModelFinished { answer, .. } => {
-                row.answer = preview_value(
-                    &turn_content::parse_tool_calls(answer).map_or_else(|| answer.clone(), |(text, _)| text),
-                );
+                row.answer = match turn_content::parse_tool_calls(answer) {
+                    Some((text, _)) => preview_value(&text),
+                    None => preview_value(answer),
+                };
                 if step.is_inferred {
                     row.text = row.answer.clone();
                 }
@@ -155,7 +176,10 @@ impl RunProgress {
                 row.text = failed(error, "");
             }
             EventKind::ModelStopped { partial, .. } => {
-                row.arrived = partial.as_ref().map_or(0, |text| text.chars().count());
+                row.arrived = match partial {
+                    Some(text) => text.chars().count(),
+                    None => 0,
+                };
             }
             EventKind::RetryScheduled { error, .. } => {
                 (row.text, row.retry, row.told) = (String::new(), one_line(&error.to_string()), false);
@@ -173,6 +197,10 @@ impl RunProgress {
     pub fn find_node(&self, number: usize) -> Option<ProgressNode<'_>> {
         Some(ProgressNode { step: self.view.step_by_number(number)?, row: self.rows.get(&number)? })
     }
+    /// The node around a step.
+    pub fn find_parent(&self, step: &StepView) -> Option<ProgressNode<'_>> {
+        self.find_node(step.parent?)
+    }
     /// The nodes with their numbers, in the order in which they started.
     pub fn list_nodes(&self) -> impl Iterator<Item = (usize, ProgressNode<'_>)> {
         self.view
@@ -181,22 +209,28 @@ impl RunProgress {
     }
     /// The full name of the step around an event.
     pub fn step_title(&self, event: &Event) -> Option<&str> {
-        let around = self.view.step_around(event.key.as_ref().map_or("", |key| key.as_str()))?;
-        self.rows.get(&around).map(|row| row.title.as_str())
+        let around = self.view.step_around(key_text(event.key.as_ref()))?;
+        Some(self.rows.get(&around)?.title.as_str())
     }
     /// The only step of an item, which shares the item's row.
     pub fn only_step(&self, node: ProgressNode<'_>) -> Option<ProgressNode<'_>> {
-        let child = node.children.first().filter(|_| node.children.len() == 1 && node.row.folded.children == 0)?;
-        let is_only = |child: &ProgressNode<'_>| child.children.is_empty() && child.state != StepState::Skipped;
-        self.find_node(*child).filter(|child| node.is_item && is_only(child))
+        if !node.is_item || node.children.len() != 1 || node.row.folded.children > 0 {
+            return None;
+        }
+        let child = self.find_node(*node.children.first()?)?;
+        if child.children.is_empty() && child.state != StepState::Skipped { Some(child) } else { None }
     }
     /// The outermost large fan-out around what belongs to one of its items.
     pub fn large_around<'p>(&'p self, node: ProgressNode<'p>) -> Option<ProgressNode<'p>> {
         let (mut at, mut found) = (Some(node), None);
         while let Some(node) = at {
-            let above = node.parent.and_then(|parent| self.find_node(parent));
-            let is_large = |above: &ProgressNode<'_>| above.counts.is_some_and(|of| of.total as usize > MANY);
-            found = above.filter(|above| node.is_item && is_large(above)).or(found);
+            let above = self.find_parent(&node);
+            if node.is_item
+                && let Some(above) = above
+                && matches!(above.counts, Some(items) if items.total as usize > MANY)
+            {
+                found = Some(above);
+            }
             at = above;
         }
         found
@@ -206,10 +240,16 @@ impl RunProgress {
         let parent = self.view.step_by_number(number).and_then(|step| step.parent);
         let beside = self.folded_below(parent);
         beside.ended.push_back(number);
-        let first = if beside.ended.len() > LAST { beside.ended.pop_front() } else { None };
-        let Some((first, told)) = first.and_then(|first| Some((first, self.rows.get(&first)?.told))) else { return };
+        if beside.ended.len() <= LAST {
+            return;
+        }
+        let Some(first) = beside.ended.pop_front() else { return };
+        let Some(row) = self.rows.get(&first) else { return };
+        let told = row.told;
         let (mut open, mut rows) = (vec![first], 0);
-        while let Some(node) = open.pop().and_then(|number| self.find_node(number)) {
+        while let Some(next) = open.pop()
+            && let Some(node) = self.find_node(next)
+        {
             if !matches!(node.display_state(), StepState::Done | StepState::Skipped | StepState::Cancelled) {
                 return;
             }
@@ -226,7 +266,12 @@ impl RunProgress {
     }
     /// What was folded below a node, or below none.
     fn folded_below(&mut self, parent: Option<usize>) -> &mut FoldedNodes {
-        parent.and_then(|parent| self.rows.get_mut(&parent)).map_or(&mut self.top, |row| &mut row.folded)
+        if let Some(parent) = parent
+            && let Some(row) = self.rows.get_mut(&parent)
+        {
+            return &mut row.folded;
+        }
+        &mut self.top
     }
     /// The journal has been read: steps that have ended are kept, and the others start again.
     pub fn caught_up(&mut self) {
@@ -235,14 +280,21 @@ impl RunProgress {
     }
     /// The outermost kept steps.
     pub fn kept_steps(&self) -> impl Iterator<Item = ProgressNode<'_>> {
-        let is_inside =
-            |node: &ProgressNode<'_>| node.parent.and_then(|p| self.view.step_by_number(p)).is_some_and(|p| p.kept);
-        self.list_nodes().map(|(_, node)| node).filter(move |node| node.kept && !is_inside(node))
+        self.list_nodes().map(|(_, node)| node).filter(|node| node.kept && !self.is_inside_kept(node))
+    }
+    fn is_inside_kept(&self, step: &StepView) -> bool {
+        let Some(parent) = step.parent else { return false };
+        matches!(self.view.step_by_number(parent), Some(parent) if parent.kept)
     }
     /// How many there are, with those that are no longer known.
     pub fn kept_count(&self) -> usize {
-        let folded = self.list_nodes().filter(|(_, node)| !node.kept).map(|(_, node)| node.row.folded.children);
-        self.kept_steps().count() + folded.sum::<usize>() + self.top.children
+        let mut folded = 0;
+        for (_, node) in self.list_nodes() {
+            if !node.kept {
+                folded += node.row.folded.children;
+            }
+        }
+        self.kept_steps().count() + folded + self.top.children
     }
     /// The run has ended: running steps are marked as stopped. Steps that did not start are shown only if the run
     /// failed.
@@ -257,7 +309,7 @@ impl RunProgress {
         let mut new = std::mem::take(&mut self.resumed) || self.top.untold > 0;
         (self.top.untold, self.top.rows) = (0, 0);
         for (number, row) in &mut self.rows {
-            let has_ended = self.view.step_by_number(*number).is_some_and(|step| step.ended_ms.is_some());
+            let has_ended = matches!(self.view.step_by_number(*number), Some(step) if step.ended_ms.is_some());
             new |= row.folded.untold > 0 || (!row.told && has_ended);
             row.told |= has_ended;
             (row.folded.untold, row.folded.rows) = (0, 0);
@@ -266,17 +318,24 @@ impl RunProgress {
     }
     /// What went well only in part: fan-outs with failed items (`grade: 10 of 20 failed`), and answers without a word.
     pub fn partly_failed(&self) -> Vec<String> {
-        let told = |(_, node): (usize, ProgressNode<'_>)| match node.counts.filter(|items| items.failed > 0) {
-            Some(items) => Some(format!("{}: {} of {} failed", node.row.title, items.failed, items.total)),
-            None => (node.is_agent() && node.display_state() == StepState::Partly)
-                .then(|| format!("{}: {EMPTY}", node.row.title)),
-        };
-        self.list_nodes().filter_map(told).collect()
+        let mut lines = Vec::new();
+        for (_, node) in self.list_nodes() {
+            if let Some(items) = node.counts
+                && items.failed > 0
+            {
+                lines.push(format!("{}: {} of {} failed", node.row.title, items.failed, items.total));
+            } else if node.is_agent() && node.display_state() == StepState::Partly {
+                lines.push(format!("{}: {EMPTY}", node.row.title));
+            }
+        }
+        lines
     }
     /// The fan-outs of which not all failed items are shown.
     pub fn more_failed(&self) -> impl Iterator<Item = &Key> {
-        let has_more = |node: &ProgressNode<'_>| node.counts.is_some_and(|of| of.failed as usize > SOME);
-        self.list_nodes().filter(move |(_, node)| has_more(node)).filter_map(|(_, node)| node.step.key.as_ref())
+        self.list_nodes().filter_map(|(_, node)| match node.counts {
+            Some(items) if items.failed as usize > SOME => node.step.key.as_ref(),
+            _ => None,
+        })
     }
     /// Whether a warning only repeats the last failure.
     pub fn repeats_failure(&self, warning: &str) -> bool {
@@ -284,16 +343,30 @@ impl RunProgress {
     }
 }
 
+/// A key as text, or nothing.
+fn key_text(key: Option<&Key>) -> &str {
+    match key {
+        Some(key) => key.as_str(),
+        None => "",
+    }
+}
+
 /// `exit 1  ls: no such file`, if a command has failed: its exit code, and its error output.
 fn exited(result: &Value) -> Option<String> {
     let (status, code) = (result.get("status")?.as_str()?, result.get("exit_code")?);
+    if status != "failed" {
+        return None;
+    }
     let stderr = result.get("stderr").and_then(Value::as_str).unwrap_or_default();
-    (status == "failed").then(|| crate::words::exit_line(code.to_text(), stderr))
+    Some(crate::words::exit_line(code.to_text(), stderr))
 }
 
 /// What a call waits for that is delayed by a rate limit.
 pub fn delay_text(provider: &str, delay_ms: Option<u64>, why: Option<&str>) -> String {
-    let about = delay_ms.map(|ms| format!(", about {} s", ms.div_ceil(1_000))).unwrap_or_default();
+    let about = match delay_ms {
+        Some(ms) => format!(", about {} s", ms.div_ceil(1_000)),
+        None => String::new(),
+    };
     match why {
         Some(why) => one_line(&format!("waiting until `{provider}` recovers{about}: {why}")),
         None => one_line(&format!("waiting for `[limits.{provider}]`{about}")),
@@ -303,19 +376,23 @@ pub fn delay_text(provider: &str, delay_ms: Option<u64>, why: Option<&str>) -> S
 /// Formats the numbers in the part of a key below its parent, after the name of a step that is the same agent as others:
 /// ` (third, pass 2, attempt 3)`. `called`: the parent is a model step, so this is a call in a turn.
 fn marks(label: &str, below: &str, called: bool) -> String {
-    let other = own_label(below).map(escape_line).filter(|own| !called && *own != escape_label(label));
-    let said: Vec<String> = other
-        .map(Cow::into_owned)
-        .into_iter()
-        .chain(parse_key_parts(below).filter_map(|part| match part {
-            KeyPart::Pass(n) if called => Some(format!("turn {n}")),
-            KeyPart::Item(n) if called => Some(format!("call {}", u64::from(n) + 1)),
-            KeyPart::Pass(n @ 2..) => Some(format!("pass {n}")),
-            KeyPart::Item(n) => Some(format!("item {}", u64::from(n) + 1)),
-            KeyPart::Iteration(n @ 2..) => Some(format!("attempt {n}")),
-            KeyPart::Try(n) => Some(format!("try {n}")),
-            KeyPart::Label(_) | KeyPart::Pass(_) | KeyPart::Iteration(_) | KeyPart::Own(_) => None,
-        }))
-        .collect();
+    let mut said: Vec<String> = Vec::new();
+    if !called && let Some(own) = own_label(below) {
+        let own = escape_line(own);
+        if own != escape_label(label) {
+            said.push(own.into_owned());
+        }
+    }
+    for part in parse_key_parts(below) {
+        said.push(match part {
+            KeyPart::Pass(n) if called => format!("turn {n}"),
+            KeyPart::Item(n) if called => format!("call {}", u64::from(n) + 1),
+            KeyPart::Pass(n @ 2..) => format!("pass {n}"),
+            KeyPart::Item(n) => format!("item {}", u64::from(n) + 1),
+            KeyPart::Iteration(n @ 2..) => format!("attempt {n}"),
+            KeyPart::Try(n) => format!("try {n}"),
+            KeyPart::Label(_) | KeyPart::Pass(_) | KeyPart::Iteration(_) | KeyPart::Own(_) => continue,
+        });
+    }
     if said.is_empty() { String::new() } else { format!(" ({})", said.join(", ")) }
 }

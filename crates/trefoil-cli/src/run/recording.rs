@@ -2,11 +2,12 @@
 //! written once, when the run ends or is stopped.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use trefoil_project::output_file::PendingFile;
 use trefoil_view::trace::{TraceSink, TraceSubject, page};
 
+use crate::locks::lock;
 use crate::output;
 
 /// A trace that is being recorded.
@@ -32,7 +33,7 @@ impl TraceRecording {
 
     /// Writes the trace so far, but only once. Returns why it could not be written.
     pub fn write_trace(&self) -> Result<(), String> {
-        let file = self.file.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let file = lock(&self.file).take();
         let Some(file) = file else { return Ok(()) };
         let json = self.tracer.trace().to_json(&self.about);
         let written =

@@ -1,6 +1,6 @@
 //! The steps of a stored run, in the same form as at the end of a run.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use serde_json::{Value as Json, json};
 use trefoil::store::Status;
@@ -12,6 +12,7 @@ use trefoil_view::run_view::StepState;
 use super::line_style::LineStyle;
 use super::progress::RunProgress;
 use super::tree::{TerminalSize, TreeSort, tree_lines};
+use crate::locks::lock;
 use crate::output;
 use crate::terminal_text::TerminalText;
 use crate::words::{count_of, one_line};
@@ -33,7 +34,7 @@ struct VerdictCollection {
 impl StepCollector {
     /// The run stands like this: if no process works on it, no step is in progress.
     pub fn apply_status(&self, status: Status) {
-        let mut progress = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut progress = lock(&self.0);
         match status {
             Status::Interrupted => {
                 progress.view.end_open(StepState::Interrupted, |step| step.state == StepState::Running);
@@ -45,36 +46,43 @@ impl StepCollector {
     }
     /// For how long the run has been worked on, if events tell.
     pub fn worked_ms(&self) -> Option<u64> {
-        Some(self.0.lock().unwrap_or_else(PoisonError::into_inner).view.at_ms).filter(|ms| *ms > 0)
+        let ms = lock(&self.0).view.at_ms;
+        if ms > 0 { Some(ms) } else { None }
     }
     /// The step that made the run fail, and its place: `call`, flow.yaml:3:1
     pub fn failed_at(&self, files: &SourceFiles) -> Option<String> {
-        let progress = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let progress = lock(&self.0);
         let error = progress.view.end.as_ref()?.error.as_ref()?;
-        let step = error.key.as_ref().filter(|key| !key.0.is_empty()).map(|key| format!("`{}`", key.display_name()));
-        let parts: Vec<String> = step.into_iter().chain(files.display_location(error.location?)).collect();
-        (!parts.is_empty()).then(|| parts.join(", "))
+        let mut parts = Vec::new();
+        if let Some(key) = &error.key
+            && !key.0.is_empty()
+        {
+            parts.push(format!("`{}`", key.display_name()));
+        }
+        parts.extend(files.display_location(error.location?));
+        if parts.is_empty() { None } else { Some(parts.join(", ")) }
     }
     /// The own advice of the failure of the run.
     pub fn failure_advice(&self) -> Option<String> {
-        let progress = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let progress = lock(&self.0);
         progress.view.end.as_ref()?.error.as_ref()?.help.clone()
     }
     /// The verdicts, as lines. That checks have passed is said only next to one that found something.
     pub fn verdict_lines(&self) -> Vec<String> {
-        let verdicts = self.1.lock().unwrap_or_else(PoisonError::into_inner);
-        let passed = verdicts.passed;
-        let passed = (passed > 0 && !verdicts.lines.is_empty())
-            .then(|| format!("verdict  {} passed", count_of(passed, "check")));
-        verdicts.lines.iter().cloned().chain(passed).collect()
+        let verdicts = lock(&self.1);
+        let mut lines = verdicts.lines.clone();
+        if verdicts.passed > 0 && !lines.is_empty() {
+            lines.push(format!("verdict  {} passed", count_of(verdicts.passed, "check")));
+        }
+        lines
     }
     /// All verdicts, each as the event `verdict`.
     pub fn verdicts_json(&self) -> Vec<Json> {
-        self.1.lock().unwrap_or_else(PoisonError::into_inner).all.clone()
+        lock(&self.1).all.clone()
     }
     /// One line for each known step. `ended`: no step is running any more.
     pub fn step_lines(&self, ended: bool) -> Vec<TerminalText> {
-        let mut progress = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut progress = lock(&self.0);
         if ended {
             progress.mark_stopped(true);
         }
@@ -88,20 +96,23 @@ impl StepCollector {
 
 impl EventSink for StepCollector {
     fn receive_event(&self, event: &Event) {
-        let mut progress = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut progress = lock(&self.0);
         progress.apply_event(event);
         let EventKind::Verdict(verdict) = &event.kind else { return };
-        let mut verdicts = self.1.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut one = json!({ "key": event.key.as_ref().map(|key| key.as_str()), "at_ms": event.at_ms });
-        if let (Some(one), Json::Object(said)) = (one.as_object_mut(), json!(verdict)) {
-            one.extend(said);
+        let mut verdicts = lock(&self.1);
+        let mut json = json!({ "key": event.key.as_ref().map(|key| key.as_str()), "at_ms": event.at_ms });
+        if let (Some(members), Json::Object(said)) = (json.as_object_mut(), json!(verdict)) {
+            members.extend(said);
         }
-        verdicts.all.push(one);
+        verdicts.all.push(json);
         if verdict.ruling == VerdictRuling::Passed {
             verdicts.passed += 1;
             return;
         }
-        let step = progress.step_title(event).map(|title| format!("{title}: ")).unwrap_or_default();
+        let step = match progress.step_title(event) {
+            Some(title) => format!("{title}: "),
+            None => String::new(),
+        };
         verdicts.lines.push(format!("verdict  {step}{}", one_line(&verdict.to_string())));
     }
 }

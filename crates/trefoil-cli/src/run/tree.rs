@@ -10,6 +10,7 @@ use super::nodes::{LAST, MANY, ProgressNode, SOME, StepState};
 use super::progress::RunProgress;
 use super::row::{RowFrame, format_row};
 use crate::terminal_text::TerminalText;
+use crate::words::count_of;
 
 /// The available space.
 #[derive(Debug, Clone, Copy)]
@@ -83,12 +84,9 @@ pub fn tree_lines(
     let candidates = candidates(progress, &large);
     let rests = if sort == TreeSort::Live { large.len().min(size.rows / 4) } else { 0 };
     let taken = 2 + usize::from(progress.resumed) + rests;
-    let shown =
-        choose(progress, &candidates, if sort == TreeSort::Live { size.rows.saturating_sub(taken) } else { LAST });
+    let most = if sort == TreeSort::Live { size.rows.saturating_sub(taken) } else { LAST };
+    let shown = choose(progress, &candidates, most);
     let hidden = candidates.len().saturating_sub(shown.len()) + folded(progress, sort, &large);
-    let mut rows = Vec::new();
-    let roots = progress.list_nodes().filter(|(_, node)| node.parent.is_none()).map(|(index, _)| index);
-    let visible: Vec<usize> = roots.filter(|root| shown.contains(root)).collect();
     let room = match sort {
         TreeSort::Live if hidden > 0 => 0,
         TreeSort::Live => size.rows.saturating_sub(taken + shown.len()),
@@ -96,59 +94,93 @@ pub fn tree_lines(
         TreeSort::Last => LAST,
     };
     let expected: Vec<&String> = progress.expected.iter().take(room).collect();
-    let kept = |root: &usize| progress.find_node(*root).is_some_and(|node| node.kept);
-    let mut resumed = progress.resumed.then(|| visible.iter().take_while(|root| kept(root)).count());
-    for (i, root) in visible.iter().enumerate() {
-        if resumed.take_if(|at| *at == i).is_some() {
-            rows.push(TreeRow::Resumed("├─ ".to_owned()));
-        }
-        let last = i + 1 == visible.len() && expected.is_empty() && resumed.is_none();
-        walk(progress, (sort, &shown, &large), *root, "", last, &mut rows);
-    }
-    if resumed.is_some() {
-        rows.push(TreeRow::Resumed(if expected.is_empty() { "└─ " } else { "├─ " }.to_owned()));
-    }
-    let width = |branch: &str, label: &str| branch.width() + look.replace_unsupported(label).width();
-    let label = |n: usize| progress.find_node(n).map_or("", |n| &n.row.label);
-    let widest = rows.iter().map(|row| match row {
-        TreeRow::Node(branch, n) => width(branch, label(*n)),
-        TreeRow::Rest(..) | TreeRow::Resumed(_) => 0,
-    });
-    let widest = widest.chain(expected.iter().map(|name| width("├─ ", name))).max().unwrap_or(0);
-    let (label, columns) = (widest.min(LABEL.min(size.columns / 2)), size.columns);
+    let rows = all_rows(progress, (sort, &shown, &large), expected.is_empty());
+    let columns = size.columns;
+    let label = widest_label(progress, &rows, &expected, look).min(LABEL.min(columns / 2));
     let money = columns >= PRICED && progress.list_nodes().any(|(_, node)| node.usage.cost_micro > 0);
     let frame = RowFrame { at, number, label, columns, money };
     let mut out = vec![look.fit_parts(&[(Style::new().bold(), head)], size.columns)];
     if hidden > 0 {
         out.push(look.fit_parts(&[(dim_style(), &format!("… {hidden} more"))], size.columns));
     }
-    for each in &rows {
-        match each {
-            TreeRow::Node(branch, index) => {
-                if let Some(node) = progress.find_node(*index) {
-                    out.push(format_row(node, progress.only_step(node), branch, frame, look));
-                }
-            }
-            TreeRow::Resumed(branch) => {
-                let (symbol, style) = look.state_symbol(&StepState::Retrying, number);
-                out.push(
-                    look.fit_parts(&[(dim_style(), branch), (style, symbol), (dim_style(), " resumed")], size.columns),
-                );
-            }
-            TreeRow::Rest(branch, rest) => {
-                let (symbol, style) =
-                    if rest.is_live { look.state_symbol(&StepState::Done, number) } else { ("…", dim_style()) };
-                let parts =
-                    [(dim_style(), branch.as_str()), (style, symbol), (dim_style(), " "), (dim_style(), &rest.said())];
-                out.push(look.fit_parts(&parts, size.columns));
-            }
-        }
+    for row in &rows {
+        out.extend(row_line(progress, row, frame, look));
     }
     for (i, name) in expected.iter().enumerate() {
         let branch = if i + 1 == expected.len() { "└─ " } else { "├─ " };
         out.push(expected_line(name, branch, sort, frame, look));
     }
     out
+}
+
+/// The rows of the outermost nodes that are shown, and of what is below them. `is_end`: no row of an expected step comes after them.
+fn all_rows(
+    progress: &RunProgress,
+    (sort, shown, large): (TreeSort, &HashSet<usize>, &HashMap<usize, CollapsedFanOut>),
+    is_end: bool,
+) -> Vec<TreeRow> {
+    let mut roots = Vec::new();
+    for (index, node) in progress.list_nodes() {
+        if node.parent.is_none() && shown.contains(&index) {
+            roots.push(index);
+        }
+    }
+    let is_kept = |root: &&usize| matches!(progress.find_node(**root), Some(node) if node.kept);
+    let mut resumed = if progress.resumed { Some(roots.iter().take_while(is_kept).count()) } else { None };
+    let mut rows = Vec::new();
+    for (i, root) in roots.iter().enumerate() {
+        if resumed == Some(i) {
+            resumed = None;
+            rows.push(TreeRow::Resumed("├─ ".to_owned()));
+        }
+        let last = i + 1 == roots.len() && is_end && resumed.is_none();
+        walk(progress, (sort, shown, large), *root, "", last, &mut rows);
+    }
+    if resumed.is_some() {
+        rows.push(TreeRow::Resumed(if is_end { "└─ " } else { "├─ " }.to_owned()));
+    }
+    rows
+}
+
+/// The width of the widest label with its branch lines.
+fn widest_label(progress: &RunProgress, rows: &[TreeRow], expected: &[&String], look: LineStyle) -> usize {
+    let width = |branch: &str, label: &str| branch.width() + look.replace_unsupported(label).width();
+    let mut widest = 0;
+    for row in rows {
+        if let TreeRow::Node(branch, number) = row {
+            let label = match progress.find_node(*number) {
+                Some(node) => node.row.label.as_str(),
+                None => "",
+            };
+            widest = widest.max(width(branch, label));
+        }
+    }
+    for name in expected {
+        widest = widest.max(width("├─ ", name));
+    }
+    widest
+}
+
+/// The line of a row.
+fn row_line(progress: &RunProgress, row: &TreeRow, frame: RowFrame, look: LineStyle) -> Option<TerminalText> {
+    let line = match row {
+        TreeRow::Node(branch, index) => {
+            let node = progress.find_node(*index)?;
+            format_row(node, progress.only_step(node), branch, frame, look)
+        }
+        TreeRow::Resumed(branch) => {
+            let (symbol, style) = look.state_symbol(&StepState::Retrying, frame.number);
+            look.fit_parts(&[(dim_style(), branch), (style, symbol), (dim_style(), " resumed")], frame.columns)
+        }
+        TreeRow::Rest(branch, rest) => {
+            let (symbol, style) =
+                if rest.is_live { look.state_symbol(&StepState::Done, frame.number) } else { ("…", dim_style()) };
+            let parts =
+                [(dim_style(), branch.as_str()), (style, symbol), (dim_style(), " "), (dim_style(), &rest.said())];
+            look.fit_parts(&parts, frame.columns)
+        }
+    };
+    Some(line)
 }
 
 /// The line of a step that has not started.
@@ -163,25 +195,40 @@ impl ItemRest {
     /// `143 of 200 items, 3 failed, 4 in progress`; at the end: `193 items done, 4 more failed`
     fn said(&self) -> String {
         let Self { is_live, total, done, failed, running, never } = *self;
-        let items = |count: usize, what: &str| {
-            (count > 0).then(|| format!("{count} {} {what}", if count == 1 { "item" } else { "items" }))
-        };
-        let some = |count: usize, what: &str| (count > 0).then(|| format!("{count} {what}"));
-        let parts = match is_live {
-            true => [Some(format!("{done} of {total} items")), some(failed, "failed"), some(running, "in progress")],
-            false => [items(done, "done"), some(failed, "more failed"), items(never, "not started")],
-        };
-        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+        let mut parts = Vec::new();
+        if is_live {
+            parts.push(format!("{done} of {total} items"));
+        } else if done > 0 {
+            parts.push(format!("{} done", count_of(done as u64, "item")));
+        }
+        if failed > 0 {
+            parts.push(format!("{failed} {}", if is_live { "failed" } else { "more failed" }));
+        }
+        if is_live && running > 0 {
+            parts.push(format!("{running} in progress"));
+        }
+        if !is_live && never > 0 {
+            parts.push(format!("{} not started", count_of(never as u64, "item")));
+        }
+        parts.join(", ")
     }
 }
 
 /// The rows that were removed, without those of finished items that the row of their fan-out counts.
 fn folded(progress: &RunProgress, sort: TreeSort, large: &HashMap<usize, CollapsedFanOut>) -> usize {
-    let counted = |(index, node): &(usize, ProgressNode<'_>)| {
-        (sort != TreeSort::Asking && node.counts.is_some()) || large.values().any(|of| of.hidden.contains(index))
-    };
-    let rows = progress.list_nodes().filter(|node| !counted(node)).map(|(_, node)| node.row.folded.rows);
-    rows.sum::<usize>() + progress.top.rows
+    let mut rows = progress.top.rows;
+    for (index, node) in progress.list_nodes() {
+        let is_counted = (sort != TreeSort::Asking && node.counts.is_some()) || is_hidden(index, large);
+        if !is_counted {
+            rows += node.row.folded.rows;
+        }
+    }
+    rows
+}
+
+/// Whether a large fan-out only counts a node.
+fn is_hidden(index: usize, large: &HashMap<usize, CollapsedFanOut>) -> bool {
+    large.values().any(|fan_out| fan_out.hidden.contains(&index))
 }
 
 /// The large fan-outs, each with the items that have no row: those that are done, and what is beyond [`SOME`] that failed or are in
@@ -189,44 +236,65 @@ fn folded(progress: &RunProgress, sort: TreeSort, large: &HashMap<usize, Collaps
 fn collapsed(progress: &RunProgress, sort: TreeSort) -> HashMap<usize, CollapsedFanOut> {
     let mut all = HashMap::new();
     for (index, node) in progress.list_nodes() {
-        let items = node.children.iter().filter_map(|c| Some((*c, progress.find_node(*c)?)));
-        let items: Vec<(usize, ProgressNode<'_>)> = items.filter(|(_, item)| item.is_item && !item.row.told).collect();
+        let mut items = Vec::new();
+        for child in &node.children {
+            if let Some(item) = progress.find_node(*child)
+                && item.is_item
+                && !item.row.told
+            {
+                items.push((*child, item));
+            }
+        }
         if items.len() <= MANY {
             continue;
         }
-        let are = |is: &dyn Fn(&ProgressNode<'_>) -> bool| -> Vec<usize> {
-            items.iter().filter(|(_, item)| is(item)).map(|(number, _)| *number).collect()
-        };
-        let done = are(&|item| item.display_state() == StepState::Done);
-        let mut failed = are(&|item| item.display_state() == StepState::Failed);
-        let mut running = are(&|item| item.ended_ms.is_none());
+        let (mut done, mut failed, mut running) = (Vec::new(), Vec::new(), Vec::new());
+        for (number, item) in items {
+            match item.display_state() {
+                StepState::Done => done.push(number),
+                StepState::Failed => failed.push(number),
+                _ => {}
+            }
+            if item.ended_ms.is_none() {
+                running.push(number);
+            }
+        }
         // The last failures are news; at the end, the first ones are a beginning.
         match sort {
             TreeSort::Live => failed.truncate(failed.len().saturating_sub(SOME)),
             _ => drop(failed.drain(..failed.len().min(SOME))),
         }
         running.drain(..running.len().min(SOME));
-        let mut of = CollapsedFanOut { done: done.len(), failed: failed.len(), ..CollapsedFanOut::default() };
-        let running = if sort == TreeSort::Live { running } else { Vec::new() };
-        let mut open: Vec<usize> = done.into_iter().chain(failed).chain(running).collect();
-        while let Some(next) = open.pop() {
-            of.hidden.insert(next);
-            open.extend(progress.find_node(next).into_iter().flat_map(|node| &node.step.children));
+        let mut fan_out = CollapsedFanOut { done: done.len(), failed: failed.len(), ..CollapsedFanOut::default() };
+        let mut open = done;
+        open.extend(failed);
+        if sort == TreeSort::Live {
+            open.extend(running);
         }
-        all.insert(index, of);
+        while let Some(next) = open.pop() {
+            fan_out.hidden.insert(next);
+            if let Some(node) = progress.find_node(next) {
+                open.extend(&node.step.children);
+            }
+        }
+        all.insert(index, fan_out);
     }
     all
 }
 
 /// The nodes with their own row: not those that are already above, are only counted, or share the row of their item.
 fn candidates(progress: &RunProgress, large: &HashMap<usize, CollapsedFanOut>) -> Vec<usize> {
-    let of_item = |node: &ProgressNode<'_>| {
-        node.parent.and_then(|p| progress.find_node(p)).is_some_and(|p| progress.only_step(p).is_some())
+    let shares_row = |node: &ProgressNode<'_>| match progress.find_parent(node) {
+        Some(parent) => progress.only_step(parent).is_some(),
+        None => false,
     };
-    let own = |(index, node): &(usize, ProgressNode<'_>)| {
-        !node.row.told && !of_item(node) && !large.values().any(|of| of.hidden.contains(index))
-    };
-    progress.list_nodes().filter(own).map(|(index, _)| index).collect()
+    let mut candidates = Vec::new();
+    for (index, node) in progress.list_nodes() {
+        if !node.row.told && !shares_row(&node) && !is_hidden(index, large) {
+            candidates.push(index);
+        }
+    }
+    candidates
 }
 
 /// The nodes that fit: running steps and their ancestors first, then failed ones, then the most recently ended ones.
@@ -235,24 +303,28 @@ fn choose(progress: &RunProgress, candidates: &[usize], rows: usize) -> HashSet<
     if order.len() <= rows {
         return order.into_iter().collect();
     }
-    let rank = |i: &usize| {
-        progress.find_node(*i).map_or((2, 0), |n| {
-            let rank = match n.display_state() {
-                _ if n.ended_ms.is_none() => 0,
-                StepState::Failed | StepState::Partly => 1,
-                _ => 2,
-            };
-            (rank, n.ended_ms.unwrap_or(0))
-        })
+    let rank = |index: usize| {
+        let Some(node) = progress.find_node(index) else { return (2, 0) };
+        let rank = match node.display_state() {
+            _ if node.ended_ms.is_none() => 0,
+            StepState::Failed | StepState::Partly => 1,
+            _ => 2,
+        };
+        (rank, node.ended_ms.unwrap_or(0))
     };
-    order.sort_by_key(|i| (rank(i).0, std::cmp::Reverse(rank(i).1), std::cmp::Reverse(*i)));
+    order.sort_by_key(|index| {
+        let (rank, ended) = rank(*index);
+        (rank, std::cmp::Reverse(ended), std::cmp::Reverse(*index))
+    });
     let mut shown = HashSet::new();
     for index in order {
         let mut chain = Vec::new();
         let mut at = Some(index);
-        while let Some(i) = at.filter(|i| !shown.contains(i)) {
+        while let Some(i) = at
+            && !shown.contains(&i)
+        {
             chain.push(i);
-            at = progress.find_node(i).and_then(|n| n.parent);
+            at = progress.find_node(i).and_then(|node| node.parent);
         }
         if shown.len() + chain.len() > rows.saturating_sub(1) {
             break;
@@ -282,7 +354,9 @@ fn walk(
     for (i, child) in children.iter().enumerate() {
         walk(progress, (sort, shown, large), *child, &indent, i + 1 == children.len() && rest.is_none(), rows);
     }
-    rows.extend(rest.map(|rest| TreeRow::Rest(format!("{indent}└─ "), rest)));
+    if let Some(rest) = rest {
+        rows.push(TreeRow::Rest(format!("{indent}└─ "), rest));
+    }
 }
 
 /// What is only counted of the items of a fan-out.
@@ -292,24 +366,45 @@ fn rest(
     large: Option<&CollapsedFanOut>,
     sort: TreeSort,
 ) -> Option<ItemRest> {
-    let items = || node.children.iter().filter_map(|child| progress.find_node(*child)).filter(|child| child.is_item);
     if sort == TreeSort::Live {
-        let counts = node.counts.filter(|_| large.is_some() && node.ended_ms.is_none())?;
+        let counts = node.counts?;
+        if large.is_none() || node.ended_ms.is_some() {
+            return None;
+        }
         let (total, failed) = (counts.total as usize, counts.failed as usize);
-        let (done, running) =
-            ((counts.ended as usize).saturating_sub(failed), items().filter(|item| item.ended_ms.is_none()).count());
+        let done = (counts.ended as usize).saturating_sub(failed);
+        let running = list_items(progress, node).filter(|item| item.ended_ms.is_none()).count();
         return Some(ItemRest { is_live: true, total, done, failed, running, never: 0 });
     }
-    let (done, failed) = large.map(|of| (of.done, of.failed)).unwrap_or_default();
+    let (mut done, failed) = match large {
+        Some(fan_out) => (fan_out.done, fan_out.failed),
+        None => (0, 0),
+    };
     // Only items that succeeded were removed from a fan-out.
     // The items of a fan-out that was continued after a failure are below its first row.
-    let ended = node.counts.map_or(0, |of| of.ended as usize);
-    let (done, known, total) = match node.counts.filter(|_| sort == TreeSort::Last) {
-        Some(of) => (done + node.row.folded.untold, items().count() + node.row.folded.children, of.total as usize),
-        None => (done, items().count(), 0),
+    let ended = match node.counts {
+        Some(counts) => counts.ended as usize,
+        None => 0,
     };
+    let mut known = list_items(progress, node).count();
+    let mut total = 0;
+    if sort == TreeSort::Last
+        && let Some(counts) = node.counts
+    {
+        done += node.row.folded.untold;
+        known += node.row.folded.children;
+        total = counts.total as usize;
+    }
     let never = total.saturating_sub(known.max(ended));
-    (done + failed + never > 0).then(|| ItemRest { total, done, failed, never, ..ItemRest::default() })
+    if done + failed + never == 0 {
+        return None;
+    }
+    Some(ItemRest { total, done, failed, never, ..ItemRest::default() })
+}
+
+/// The items of a fan-out that have a node.
+fn list_items<'p>(progress: &'p RunProgress, node: ProgressNode<'p>) -> impl Iterator<Item = ProgressNode<'p>> {
+    node.step.children.iter().filter_map(|child| progress.find_node(*child)).filter(|child| child.is_item)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value as Json};
 use trefoil::AnswersFrom;
@@ -23,6 +23,7 @@ use trefoil_view::run_view::RunView;
 use trefoil_view::trace::{CalledFailure, OpenWait, SuggestedCommand, TraceSink, TraceSubject};
 
 use crate::loading::accept_settings;
+use crate::locks::lock;
 use crate::output;
 use crate::refusal::did_not_start;
 use crate::store::{await_store, block_on};
@@ -283,7 +284,7 @@ pub fn stored_steps(
 pub fn end_event(store: &Arc<dyn Store>, stored: &StoredRun) -> Result<Option<Event>, u8> {
     let end = Arc::new(RunEndCollector::default());
     send_events(store, stored, end.clone())?;
-    Ok(end.0.lock().unwrap_or_else(PoisonError::into_inner).1.take())
+    Ok(lock(&end.0).1.take())
 }
 
 /// The picture of the run, and the event that ended it.
@@ -292,7 +293,7 @@ struct RunEndCollector(Mutex<(RunView, Option<Event>)>);
 
 impl EventSink for RunEndCollector {
     fn receive_event(&self, event: &Event) {
-        let (view, end) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (view, end) = &mut *lock(&self.0);
         view.apply_event(event);
         let mut event = event.clone();
         if let EventKind::RunFinished { error, .. } = &mut event.kind {

@@ -26,14 +26,19 @@ struct KeyMark {
 fn marks(key: &str) -> Vec<KeyMark> {
     let mut all = Vec::new();
     let mut from = 0;
-    while let Some(at) = key.get(from..).and_then(|rest| rest.find(['@', '[', '#', '!'])).map(|at| from + at) {
-        let rest = key.get(at + 1..).unwrap_or_default();
-        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-        let number = rest.get(..digits).and_then(|digits| digits.parse().ok());
-        if let (Some(number), Some(sign)) = (number, key.as_bytes().get(at).copied()) {
-            all.push(KeyMark { sign, number, at });
+    while let Some(rest) = key.get(from..)
+        && let Some(offset) = rest.find(['@', '[', '#', '!'])
+    {
+        let at = from + offset;
+        let after = key.get(at + 1..).unwrap_or_default();
+        let digit_count = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
+        let digits = after.get(..digit_count).unwrap_or_default();
+        if let Ok(number) = digits.parse()
+            && let Some(sign) = key.as_bytes().get(at)
+        {
+            all.push(KeyMark { sign: *sign, number, at });
         }
-        from = at + 1 + digits;
+        from = at + 1 + digit_count;
     }
     all
 }
@@ -42,9 +47,16 @@ impl KeyMarks {
     /// The marks of all steps of a trace.
     pub fn from_steps(steps: &[Value]) -> Self {
         let mut several = HashSet::new();
-        for key in steps.iter().filter_map(|step| text_member(step, "key")) {
-            let again = marks(key).into_iter().filter(|mark| mark.number > 1 && mark.sign != b'[');
-            several.extend(again.filter_map(|mark| Some(key.get(..=mark.at)?.to_owned())));
+        for step in steps {
+            let Some(key) = text_member(step, "key") else { continue };
+            for mark in marks(key) {
+                if mark.number > 1
+                    && mark.sign != b'['
+                    && let Some(stem) = key.get(..=mark.at)
+                {
+                    several.insert(stem.to_owned());
+                }
+            }
         }
         Self { several }
     }
@@ -52,55 +64,75 @@ impl KeyMarks {
     /// The name of a step relative to its parent: `draft pass 2`, `worker item 2/20 Lima`.
     pub fn step_name(&self, step: &Value, parent: Option<&Value>, most: usize) -> String {
         let key = text_member(step, "key").unwrap_or_default();
-        let above = parent.and_then(|p| text_member(p, "key")).unwrap_or_default();
+        let above = match parent {
+            Some(parent) => text_member(parent, "key").unwrap_or_default(),
+            None => "",
+        };
         let name = fit_line(text_member(step, "label").unwrap_or(key), most);
         let from = if key.starts_with(above) { above.len() } else { 0 };
         // The steps inside a model step are calls by the model.
-        let called = parent.and_then(|p| text_member(p, "kind")) == Some("agent");
-        let label = text_member(step, "label").map(escape_label);
-        // Steps that are the same agent have its name.
-        let other = own_label(key).filter(|own| !called && label.is_some_and(|label| label != *own));
+        let called = matches!(parent, Some(parent) if text_member(parent, "kind") == Some("agent"));
         let mut said = if called { calls(key, from) } else { self.said(step, key, from) };
-        said.splice(0..0, other.map(|own| fit_line(own, most)));
+        // Steps that are the same agent have its name.
+        if !called
+            && let Some(own) = own_label(key)
+            && let Some(label) = text_member(step, "label")
+            && escape_label(label) != own
+        {
+            said.insert(0, fit_line(own, most));
+        }
         if said.is_empty() { name } else { format!("{name} {}", said.join(", ")) }
     }
 
     fn said(&self, step: &Value, key: &str, from: usize) -> Vec<String> {
-        let mut item = step.get("item");
-        let below: Vec<KeyMark> = marks(key).into_iter().filter(|mark| mark.at >= from).collect();
-        let last = below.iter().rposition(|mark| mark.sign == b'[');
-        let word = |(n, mark): (usize, KeyMark)| match mark.sign {
-            // The trace has the value of the innermost item.
-            b'[' if Some(n) == last && item.is_some() => item.take().map(self::item),
-            b'[' => Some(format!("item {}", mark.number.saturating_add(1))),
-            sign => {
-                let known = key.get(..=mark.at).is_some_and(|stem| self.several.contains(stem));
-                let word = match sign {
+        let item = step.get("item");
+        let mut below = marks(key);
+        below.retain(|mark| mark.at >= from);
+        let innermost = below.iter().rposition(|mark| mark.sign == b'[');
+        let mut words = Vec::new();
+        for (n, mark) in below.iter().enumerate() {
+            if mark.sign == b'[' {
+                match item {
+                    // The trace has the value of the innermost item.
+                    Some(item) if Some(n) == innermost => words.push(self::item(item)),
+                    _ => words.push(format!("item {}", mark.number.saturating_add(1))),
+                }
+                continue;
+            }
+            if matches!(key.get(..=mark.at), Some(stem) if self.several.contains(stem)) {
+                let word = match mark.sign {
                     b'@' => "pass",
                     b'#' => "attempt",
                     _ => "try",
                 };
-                known.then(|| format!("{word} {}", mark.number))
+                words.push(format!("{word} {}", mark.number));
             }
-        };
-        below.into_iter().enumerate().filter_map(word).collect()
+        }
+        words
     }
 }
 
 /// `turn 2, call 1`
 fn calls(key: &str, from: usize) -> Vec<String> {
-    let word = |mark: KeyMark| match mark.sign {
-        b'@' => Some(format!("turn {}", mark.number)),
-        b'[' => Some(format!("call {}", mark.number.saturating_add(1))),
-        _ => None,
-    };
-    marks(key).into_iter().filter(|mark| mark.at >= from).filter_map(word).collect()
+    let mut words = Vec::new();
+    for mark in marks(key) {
+        match mark.sign {
+            _ if mark.at < from => {}
+            b'@' => words.push(format!("turn {}", mark.number)),
+            b'[' => words.push(format!("call {}", mark.number.saturating_add(1))),
+            _ => {}
+        }
+    }
+    words
 }
 
 /// `item 2/20 Lima`
 fn item(item: &Value) -> String {
     let count = |key| number_member(item, key).unwrap_or_default();
-    let value = item.get("value").filter(|v| !v.is_null()).map(|v| fit_line(&brief_text(v), ITEM)).unwrap_or_default();
+    let value = match item.get("value") {
+        Some(value) if !value.is_null() => fit_line(&brief_text(value), ITEM),
+        _ => String::new(),
+    };
     format!("item {}/{} {value}", count("number"), count("total")).trim_end().to_owned()
 }
 

@@ -8,7 +8,7 @@ use trefoil_machine::step_path::{RunPath, StepPath as _, describe_alternatives, 
 
 use super::TraceStyle;
 use super::names::{KeyMarks, normalize_name};
-use super::tree::step_parents;
+use super::tree::{parent_step, step_parents};
 use super::words::{
     call_usage, duration_text, error_advice, escape_text, failure_text, fit_line, handling_text, is_stopped,
     list_member, location_text, number_member, step_usage_text, text_member, usage_text, value_text,
@@ -36,8 +36,7 @@ pub fn show_step(trace: &Value, name: &str, look: TraceStyle<'_>) -> Result<Term
     let steps = list_member(trace, "steps");
     let names = KeyMarks::from_steps(steps);
     let parents = step_parents(steps);
-    let parent = |at: usize| parents.get(at).copied().flatten().and_then(|p| steps.get(p));
-    let found = find(steps, name, &|at, step| names.step_name(step, parent(at), usize::MAX / 8));
+    let found = find(steps, name, &names, &parents);
     if found.is_empty() {
         let help = match steps.is_empty() {
             true => "the trace has no steps".to_owned(),
@@ -54,16 +53,17 @@ pub fn show_step(trace: &Value, name: &str, look: TraceStyle<'_>) -> Result<Term
             out.push("\n");
         }
         if let Some(step) = steps.get(*at) {
-            one(step, &names.step_name(step, parent(*at), 100), &mut out, look);
+            one(step, &names.step_name(step, parent_step(steps, &parents, *at), 100), &mut out, look);
         }
     }
-    let is_other = |at: &usize| found.iter().all(|shown| shown != at);
-    let others = paths(steps).filter(|(path, _)| path.is_named(name)).map(|(_, at)| at);
-    let mut others: Vec<usize> = others.chain(find_labelled(steps, name)).filter(is_other).collect();
-    others.sort_unstable();
-    others.dedup();
-    let others = others.into_iter().filter_map(|at| text_member(steps.get(at)?, "key").map(without_try));
-    let others: Vec<&str> = others.collect();
+    let mut others: Vec<&str> = Vec::new();
+    for (at, step) in steps.iter().enumerate() {
+        let Some(key) = text_member(step, "key") else { continue };
+        let has_name = RunPath::from_text(key).is_named(name) || text_member(step, "label") == Some(name);
+        if has_name && !found.contains(&at) {
+            others.push(without_try(key));
+        }
+    }
     if !others.is_empty() {
         let others = fit_line(&list_names(&others, OTHERS), 1_000);
         out.push(shown!("\n{}\n", look.dim_text(format!("other steps named `{}`: {others}", fit_line(name, 100)))));
@@ -71,41 +71,63 @@ pub fn show_step(trace: &Value, name: &str, look: TraceStyle<'_>) -> Result<Term
     Ok(out)
 }
 
-/// The steps with a name. `printed`: what the tree prints for a step.
-fn find(steps: &[Value], name: &str, printed: &dyn Fn(usize, &Value) -> String) -> Vec<usize> {
+/// The steps with a name.
+fn find(steps: &[Value], name: &str, names: &KeyMarks, parents: &[Option<usize>]) -> Vec<usize> {
+    let exact = steps_where(steps, |_, step| text_member(step, "key") == Some(name));
+    if !exact.is_empty() {
+        return exact;
+    }
+    let named = find_steps(name, paths(steps));
+    if !named.is_empty() {
+        return named;
+    }
+    // The label of an agent may be another name than the one in the key.
+    let labelled = steps_where(steps, |_, step| text_member(step, "label") == Some(name));
+    if !labelled.is_empty() {
+        return labelled;
+    }
+    // What the tree prints for a step.
     let wanted = normalize_name(name);
-    let exact = || (0..steps.len()).filter(|at| steps.get(*at).and_then(|step| text_member(step, "key")) == Some(name));
-    let shown = || {
-        steps.iter().enumerate().filter(|(at, step)| normalize_name(&printed(*at, step)) == wanted).map(|(at, _)| at)
-    };
+    let printed = steps_where(steps, |at, step| {
+        let name = names.step_name(step, parent_step(steps, parents, at), usize::MAX / 8);
+        normalize_name(&name) == wanted
+    });
+    if !printed.is_empty() {
+        return printed;
+    }
     // A pass or an item has no step of its own.
-    let inside = || paths(steps).filter(|(path, _)| path.find_named(name).is_some()).map(|(_, at)| at);
-    let ways: [&dyn Fn() -> Vec<usize>; 5] = [
-        &|| exact().collect(),
-        &|| find_steps(name, paths(steps)),
-        &|| find_labelled(steps, name).collect(),
-        &|| shown().collect(),
-        &|| inside().collect(),
-    ];
-    ways.into_iter().map(|way| way()).find(|found| !found.is_empty()).unwrap_or_default()
+    steps_where(steps, |_, step| match text_member(step, "key") {
+        Some(key) => RunPath::from_text(key).find_named(name).is_some(),
+        None => false,
+    })
+}
+
+/// The numbers of the steps for which a test is true.
+fn steps_where(steps: &[Value], is_wanted: impl Fn(usize, &Value) -> bool) -> Vec<usize> {
+    let mut found = Vec::new();
+    for (at, step) in steps.iter().enumerate() {
+        if is_wanted(at, step) {
+            found.push(at);
+        }
+    }
+    found
 }
 
 fn paths(steps: &[Value]) -> impl Iterator<Item = (RunPath<'_>, usize)> {
     steps.iter().enumerate().filter_map(|(at, step)| Some((RunPath::from_text(text_member(step, "key")?), at)))
 }
 
-/// The steps with a label: that of an agent may be another name than the one in the key.
-fn find_labelled<'s>(steps: &'s [Value], name: &'s str) -> impl Iterator<Item = usize> + 's {
-    steps.iter().enumerate().filter(move |(_, step)| text_member(step, "label") == Some(name)).map(|(at, _)| at)
-}
-
 /// The steps that may be calls, if a name is `CALL/STEP`: their keys, and the name of the step in the called flow.
 pub fn find_calls(trace: &Value, name: &str) -> Vec<(Key, String)> {
-    let of = |(path, at): (RunPath<'_>, usize)| {
-        let key = text_member(list_member(trace, "steps").get(at)?, "key")?;
-        Some((Key::from(key), path.names_inside(name).next()?.to_owned()))
-    };
-    paths(list_member(trace, "steps")).filter_map(of).collect()
+    let mut calls = Vec::new();
+    for step in list_member(trace, "steps") {
+        if let Some(key) = text_member(step, "key")
+            && let Some(inner) = RunPath::from_text(key).names_inside(name).next()
+        {
+            calls.push((Key::from(key), inner.to_owned()));
+        }
+    }
+    calls
 }
 
 fn one(step: &Value, name: &str, out: &mut TerminalText, look: TraceStyle<'_>) {
@@ -113,63 +135,88 @@ fn one(step: &Value, name: &str, out: &mut TerminalText, look: TraceStyle<'_>) {
     let status = text_member(step, "status").unwrap_or("?");
     // What was kept took no time and cost nothing here.
     let is_kept = step.get("kept") == Some(&Value::Bool(true));
-    let mut facts = vec![fit_line(status, 20), if is_kept { "kept".to_owned() } else { duration_text(step) }];
-    facts.extend(step_usage_text(step).filter(|_| !is_kept));
-    facts.extend(number_member(step, "tries").filter(|n| *n > 1).map(|n| format!("{n} tries")));
+    let mut facts = vec![fit_line(status, 20)];
+    if is_kept {
+        facts.push("kept".to_owned());
+    } else {
+        facts.push(duration_text(step));
+        facts.extend(step_usage_text(step));
+    }
+    if let Some(tries) = number_member(step, "tries")
+        && tries > 1
+    {
+        facts.push(format!("{tries} tries"));
+    }
     facts.extend(location_text(step));
     out.push(shown!("{}  {}\n", look.bold_text(name), look.dim_text(facts.join(", "))));
     if key != name && !key.is_empty() {
         out.push(shown!("{}\n", look.dim_text(format!("key {key}"))));
     }
     let calls = list_member(step, "calls");
-    // Errors that were already shown.
-    let mut told: Vec<String> = Vec::new();
-    let mut notes = list_member(step, "notes").iter().peekable();
-    for (at, call) in calls.iter().enumerate() {
-        let began = number_member(call, "started_ms").unwrap_or(0);
-        while let Some(note) =
-            notes.next_if(|note| at > 0 && number_member(note, "at_ms").is_some_and(|ms| ms <= began))
-        {
-            one_note(note, &told, out, look);
-        }
-        let number = if calls.len() > 1 { format!(" {} of {}", at + 1, calls.len()) } else { String::new() };
-        one_call(call, &number, out, look);
-        told.extend(call.get("error").map(failure_text));
-    }
-    notes.for_each(|note| one_note(note, &told, out, look));
+    let told = show_calls(calls, list_member(step, "notes"), out, look);
     passed(list_member(step, "verdicts"), out, look);
-    if let Some(error) = step.get("error").filter(|_| !is_stopped(step)) {
-        let error = failure_text(error);
-        match (told.last() == Some(&error), handling_text(step)) {
+    if let Some(error) = step.get("error")
+        && !is_stopped(step)
+    {
+        let message = failure_text(error);
+        match (told.last() == Some(&message), handling_text(step)) {
             (true, None) => {}
-            (true, Some(how)) => {
-                out.push(shown!("\n{}\n", how));
-            }
-            (false, how) => {
-                let how = how.map(|how| format!(" ({how})")).unwrap_or_default();
-                out.push(shown!("\n{}{}\n", look.with_color(AnsiColor::Red, &error), how));
+            (true, Some(how)) => out.push(shown!("\n{}\n", how)),
+            (false, None) => out.push(shown!("\n{}\n", look.with_color(AnsiColor::Red, &message))),
+            (false, Some(how)) => {
+                out.push(shown!("\n{} ({})\n", look.with_color(AnsiColor::Red, &message), how));
             }
         }
-    }
-    if let Some(help) = step.get("error").filter(|_| !is_stopped(step)).and_then(error_advice) {
-        out.push(shown!("help: {}\n", fit_line(&help, 400)));
+        if let Some(help) = error_advice(error) {
+            out.push(shown!("help: {}\n", fit_line(&help, 400)));
+        }
     }
     if let Some(reason) = text_member(step, "reason") {
         out.push(shown!("\nskipped: {}\n", TerminalText::from(reason)));
     }
-    if let Some(output) = step.get("output").filter(|output| calls.iter().all(|c| c.get("answer") != Some(*output))) {
+    if let Some(output) = step.get("output")
+        && !calls.iter().any(|call| call.get("answer") == Some(output))
+    {
         section("result", "", out, look);
         block(&value_text(output), out);
     }
 }
 
+/// The calls of a step, and the notes between them. Returns the errors that were shown.
+fn show_calls(calls: &[Value], notes: &[Value], out: &mut TerminalText, look: TraceStyle<'_>) -> Vec<String> {
+    let mut told: Vec<String> = Vec::new();
+    let mut notes = notes.iter().peekable();
+    for (at, call) in calls.iter().enumerate() {
+        let began = number_member(call, "started_ms").unwrap_or(0);
+        let is_before = |note: &&Value| at > 0 && matches!(number_member(note, "at_ms"), Some(ms) if ms <= began);
+        while let Some(note) = notes.next_if(is_before) {
+            one_note(note, &told, out, look);
+        }
+        let number = if calls.len() > 1 { format!(" {} of {}", at + 1, calls.len()) } else { String::new() };
+        one_call(call, &number, out, look);
+        if let Some(error) = call.get("error") {
+            told.push(failure_text(error));
+        }
+    }
+    for note in notes {
+        one_note(note, &told, out, look);
+    }
+    told
+}
+
 /// The guardrails and validators that passed; the others are shown as notes.
 fn passed(verdicts: &[Value], out: &mut TerminalText, look: TraceStyle<'_>) {
     let mut all: Vec<String> = Vec::new();
-    for verdict in verdicts.iter().filter(|verdict| text_member(verdict, "ruling") == Some("passed")) {
+    for verdict in verdicts {
+        if text_member(verdict, "ruling") != Some("passed") {
+            continue;
+        }
         let name = |key| fit_line(text_member(verdict, key).unwrap_or("?"), 60);
-        let score = verdict.get("score").and_then(Value::as_f64).map(|score| format!(", score {score}"));
-        let one = format!("{} ({}{})", name("by"), name("of"), score.unwrap_or_default());
+        let score = match verdict.get("score").and_then(Value::as_f64) {
+            Some(score) => format!(", score {score}"),
+            None => String::new(),
+        };
+        let one = format!("{} ({}{score})", name("by"), name("of"));
         if !all.contains(&one) {
             all.push(one);
         }
@@ -181,9 +228,14 @@ fn passed(verdicts: &[Value], out: &mut TerminalText, look: TraceStyle<'_>) {
 
 /// A note between the calls, unless a call has just shown the same.
 fn one_note(note: &Value, told: &[String], out: &mut TerminalText, look: TraceStyle<'_>) {
-    let at = number_member(note, "at_ms").map_or_else(String::new, |ms| format!("{}  ", crate::words::format_time(ms)));
+    let at = match number_member(note, "at_ms") {
+        Some(ms) => format!("{}  ", crate::words::format_time(ms)),
+        None => String::new(),
+    };
     let mut said = escape_text(text_member(note, "text").unwrap_or_default());
-    if let Some(short) = told.last().and_then(|error| said.strip_suffix(&format!(", because {error}"))) {
+    if let Some(error) = told.last()
+        && let Some(short) = said.strip_suffix(&format!(", because {error}"))
+    {
         said = short.to_owned();
     }
     let said = said.strip_prefix("warning: ").unwrap_or(&said);
@@ -203,16 +255,28 @@ fn block(text: &str, out: &mut TerminalText) {
 
 fn one_call(call: &Value, which: &str, out: &mut TerminalText, look: TraceStyle<'_>) {
     let effect = fit_line(text_member(call, "effect").unwrap_or("call"), 20);
-    let model = text_member(call, "model").map(|m| fit_line(m, 100));
-    let mut facts: Vec<String> = model.into_iter().collect();
-    facts.extend(text_member(call, "answered_by").map(|by| format!("answered by {}", fit_line(by, 80))));
-    facts.extend(text_member(call, "instead").map(|by| format!("instead: {}", fit_line(by, 100))));
-    facts.push(duration_text(call));
-    if effect == "model" {
-        facts.extend(call_usage(call).map(|usage| usage_text(&[usage])));
+    let mut facts: Vec<String> = Vec::new();
+    if let Some(model) = text_member(call, "model") {
+        facts.push(fit_line(model, 100));
     }
-    facts.extend(text_member(call, "finish").map(|f| format!("finish: {}", fit_line(f, 30))));
-    facts.extend(text_member(call, "request_id").map(|id| format!("request {}", fit_line(id, 80))));
+    if let Some(model) = text_member(call, "answered_by") {
+        facts.push(format!("answered by {}", fit_line(model, 80)));
+    }
+    if let Some(substitute) = text_member(call, "instead") {
+        facts.push(format!("instead: {}", fit_line(substitute, 100)));
+    }
+    facts.push(duration_text(call));
+    if effect == "model"
+        && let Some(usage) = call_usage(call)
+    {
+        facts.push(usage_text(&[usage]));
+    }
+    if let Some(finish) = text_member(call, "finish") {
+        facts.push(format!("finish: {}", fit_line(finish, 30)));
+    }
+    if let Some(id) = text_member(call, "request_id") {
+        facts.push(format!("request {}", fit_line(id, 80)));
+    }
     let what = if effect == "human" { format!("question{which}") } else { format!("{effect} call{which}") };
     section(&what, &facts.join(", "), out, look);
     if let Some(parameters) = call.get("parameters").and_then(Value::as_object) {
@@ -223,7 +287,10 @@ fn one_call(call: &Value, which: &str, out: &mut TerminalText, look: TraceStyle<
     for before in list_member(call, "before") {
         let (model, why) =
             (text_member(before, "model").unwrap_or("?"), text_member(before, "why").unwrap_or_default());
-        let usage = call_usage(before).map(|usage| format!(" ({})", usage_text(&[usage]))).unwrap_or_default();
+        let usage = match call_usage(before) {
+            Some(usage) => format!(" ({})", usage_text(&[usage])),
+            None => String::new(),
+        };
         let said = format!("before: {} did not answer: {}{usage}", fit_line(model, 100), fit_line(why, 300));
         out.push(shown!("{}\n", look.dim_text(&said)));
     }
@@ -239,7 +306,7 @@ fn one_call(call: &Value, which: &str, out: &mut TerminalText, look: TraceStyle<
         block(&value_text(answer), out);
     }
     if let Some(partial) = text_member(call, "partial") {
-        let refused = call.get("error").and_then(|e| text_member(e, "code")) == Some("GUARDRAIL_VIOLATION");
+        let refused = matches!(call.get("error"), Some(e) if text_member(e, "code") == Some("GUARDRAIL_VIOLATION"));
         section(if refused { "answer, rejected" } else { "answer, incomplete" }, "", out, look);
         block(partial, out);
     }
@@ -269,7 +336,7 @@ fn words(message: &Value, out: &mut TerminalText, look: TraceStyle<'_>) {
     }
     let mut lines: Vec<AnnotatedLine> = vec![AnnotatedLine::default()];
     for span in spans {
-        let bound = |key| number_member(span, key).map_or(0, |n| (n as usize).min(content.len()));
+        let bound = |key| (number_member(span, key).unwrap_or(0) as usize).min(content.len());
         let (start, end) = (bound("start"), bound("end").max(bound("start")));
         let part: String = content.get(start..end).unwrap_or_default().iter().collect();
         let origin = OriginStyle::for_span(span);
@@ -282,11 +349,13 @@ fn words(message: &Value, out: &mut TerminalText, look: TraceStyle<'_>) {
             }
         }
     }
-    if lines.last().is_some_and(|l| l.width == 0) {
-        lines.pop();
+    lines.pop_if(|line| line.width == 0);
+    let mut widest = 0;
+    for line in &lines {
+        if !line.notes.is_empty() && line.width <= MARGIN {
+            widest = widest.max(line.width);
+        }
     }
-    let widest =
-        lines.iter().filter(|l| !l.notes.is_empty()).map(|l| l.width).filter(|w| *w <= MARGIN).max().unwrap_or(0);
     let mut before: &[String] = &[];
     for line in &lines {
         let new: Vec<String> = line.notes.iter().filter(|note| !before.contains(note)).cloned().collect();
@@ -334,10 +403,16 @@ struct OriginStyle {
 
 impl OriginStyle {
     fn for_span(span: &Value) -> Self {
-        let at = location_text(span).map(|at| format!(" ({at})")).unwrap_or_default();
-        let member = text_member(span, "member").map(|m| format!(".{}", fit_line(m, 60))).unwrap_or_default();
-        let step = text_member(span, "step").map(|s| fit_line(s, 100));
-        let name = text_member(span, "name").map_or_else(String::new, |n| fit_line(n, 60));
+        let at = match location_text(span) {
+            Some(at) => format!(" ({at})"),
+            None => String::new(),
+        };
+        let member = match text_member(span, "member") {
+            Some(member) => format!(".{}", fit_line(member, 60)),
+            None => String::new(),
+        };
+        let step = text_member(span, "step").map(|step| fit_line(step, 100));
+        let name = fit_line(text_member(span, "name").unwrap_or_default(), 60);
         let (color, note) = match text_member(span, "from").unwrap_or_default() {
             "literal" | "const" => return Self { color: None, note: None },
             "step" => (AnsiColor::Cyan, format!("{}{member}", step.unwrap_or_default())),
@@ -346,20 +421,26 @@ impl OriginStyle {
             "secret" => (AnsiColor::Magenta, format!("secrets.{name}")),
             "item" => {
                 let member = counted(text_member(span, "member").unwrap_or_default());
-                (AnsiColor::Blue, step.map_or_else(|| format!("item{member}"), |s| format!("item of {s}{member}")))
+                let note = match step {
+                    Some(step) => format!("item of {step}{member}"),
+                    None => format!("item{member}"),
+                };
+                (AnsiColor::Blue, note)
             }
-            "index" => {
-                (AnsiColor::Blue, text_member(span, "path").map_or_else(|| "a number".to_owned(), |p| fit_line(p, 60)))
-            }
-            "failure" => (AnsiColor::Red, step.map_or_else(|| "a failure".to_owned(), |s| format!("failure of {s}"))),
+            "index" => match text_member(span, "path") {
+                Some(path) => (AnsiColor::Blue, fit_line(path, 60)),
+                None => (AnsiColor::Blue, "a number".to_owned()),
+            },
+            "failure" => match step {
+                Some(step) => (AnsiColor::Red, format!("failure of {step}")),
+                None => (AnsiColor::Red, "a failure".to_owned()),
+            },
             "run" => (AnsiColor::Yellow, "the run".to_owned()),
             "several" => {
-                let steps: Vec<String> = list_member(span, "steps")
-                    .iter()
-                    .filter_map(Value::as_str)
-                    .take(8)
-                    .map(|s| fit_line(s, 60))
-                    .collect();
+                let mut steps = Vec::new();
+                for step in list_member(span, "steps").iter().filter_map(Value::as_str).take(8) {
+                    steps.push(fit_line(step, 60));
+                }
                 (AnsiColor::Cyan, steps.join(" + "))
             }
             _ => (AnsiColor::Yellow, "changed before it was used, or unknown".to_owned()),
@@ -370,12 +451,18 @@ impl OriginStyle {
 
 /// Formats the path of an item: ` 2.name` for `1.name`. Items are shown from 1.
 fn counted(member: &str) -> String {
-    let (first, rest) = member.split_once('.').map_or((member, None), |(first, rest)| (first, Some(rest)));
+    let (first, rest) = match member.split_once('.') {
+        Some((first, rest)) => (first, Some(rest)),
+        None => (member, None),
+    };
     let Ok(index) = first.parse::<u64>() else {
         return if member.is_empty() { String::new() } else { format!(".{}", fit_line(member, 60)) };
     };
-    let rest = rest.map(|rest| format!(".{}", fit_line(rest, 60))).unwrap_or_default();
-    format!(" {}{rest}", index.saturating_add(1))
+    let number = index.saturating_add(1);
+    match rest {
+        Some(rest) => format!(" {number}.{}", fit_line(rest, 60)),
+        None => format!(" {number}"),
+    }
 }
 
 #[cfg(test)]

@@ -36,53 +36,27 @@ pub fn format_tree(trace: &Value, look: TraceStyle<'_>) -> TerminalText {
             out.push(one(step, row, width, look));
         }
     }
-    if let Some(error) = trace.get("error").filter(|e| !e.is_null()) {
-        out.push(shown!("\n{}\n", look.with_color(AnsiColor::Red, failure_text(error))));
-        let at = error.get("location").and_then(location_text);
-        let key = text_member(error, "key").map(|key| format!("step `{}`", fit_line(without_try(key), 200)));
-        let place: Vec<String> = key.into_iter().chain(at).collect();
-        if !place.is_empty() {
-            out.push(shown!("  at {}\n", place.join(", ")));
-        }
-        if let Some(called) = error.get("called") {
-            out.push(shown!("  cause: {}\n", cause(called)));
-        }
-        if let Some(help) = error_advice(error) {
-            out.push(shown!("  help: {}\n", fit_line(&help, 400)));
-        }
-        if let Some(code) = text_member(error, "code").and_then(trefoil_project::codes::find_code) {
-            let explain = RunOptions::default().render_command(PrintedCommand::Explain(code.name));
-            out.push(shown!("  more: `{}`\n", explain));
-        }
+    if let Some(error) = trace.get("error")
+        && !error.is_null()
+    {
+        show_error(error, &mut out, look);
     }
     if steps.is_empty() && text_member(trace, "status") == Some("pending") {
         out.push(shown!("no process has started it yet\n"));
     }
-    for one in list_member(trace, "waiting") {
-        out.push(shown!("\nwaiting: {}\n", fit_line(text_member(one, "question").unwrap_or_default(), 500)));
-        if let Some(call) = text_member(one, "called_with") {
-            out.push(shown!("  it was called with {}\n", fit_line(call, 300)));
-        }
-        let is_settled = one.get("answered").is_some() || one.get("late").is_some();
-        let is_unknown = matches!(text_member(one, "sort"), Some("tool" | "command")) && one.get("prompt").is_none();
-        if is_unknown && !is_settled {
-            out.push(shown!("  {}\n", DONE));
-        }
+    for question in list_member(trace, "waiting") {
+        show_question(question, &mut out);
     }
-    if let Some(stopped) = trace.get("stopped").and_then(|stopped| text_member(stopped, "text")) {
-        out.push(shown!("\nwaiting: {}\n", fit_line(stopped, 500)));
+    if let Some(stopped) = trace.get("stopped")
+        && let Some(text) = text_member(stopped, "text")
+    {
+        out.push(shown!("\nwaiting: {}\n", fit_line(text, 500)));
     }
     for next in list_member(trace, "next") {
         let part = |key| fit_line(text_member(next, key).unwrap_or_default(), 1_000);
         out.push(shown!("{}: {}\n", part("purpose"), part("command")));
     }
-    // A step that can be shown: one that failed, or the last one.
-    let with_calls = || steps.iter().filter(|step| !list_member(step, "calls").is_empty());
-    let failed = with_calls().find(|step| text_member(step, "status") == Some("failed"));
-    let one = failed.or_else(|| with_calls().next_back());
-    let is_alone = |label: &&str| steps.iter().filter(|step| text_member(step, "label") == Some(label)).count() == 1;
-    let name = |step| text_member(step, "label").filter(is_alone).or_else(|| text_member(step, "key").map(without_try));
-    if let Some(step) = one.and_then(name) {
+    if let Some(step) = step_to_show(steps) {
         let how = look.options.render_command(PrintedCommand::TraceStep { run: look.name, step: &fit_line(step, 200) });
         let how = format!("a step's prompts and answers: `{how}`");
         out.push(shown!("\n{}\n", look.dim_text(&how)));
@@ -90,28 +64,101 @@ pub fn format_tree(trace: &Value, look: TraceStyle<'_>) -> TerminalText {
     out
 }
 
+fn show_error(error: &Value, out: &mut TerminalText, look: TraceStyle<'_>) {
+    out.push(shown!("\n{}\n", look.with_color(AnsiColor::Red, failure_text(error))));
+    let mut place: Vec<String> = Vec::new();
+    if let Some(key) = text_member(error, "key") {
+        place.push(format!("step `{}`", fit_line(without_try(key), 200)));
+    }
+    if let Some(location) = error.get("location") {
+        place.extend(location_text(location));
+    }
+    if !place.is_empty() {
+        out.push(shown!("  at {}\n", place.join(", ")));
+    }
+    if let Some(called) = error.get("called") {
+        out.push(shown!("  cause: {}\n", cause(called)));
+    }
+    if let Some(help) = error_advice(error) {
+        out.push(shown!("  help: {}\n", fit_line(&help, 400)));
+    }
+    if let Some(code) = text_member(error, "code")
+        && let Some(code) = trefoil_project::codes::find_code(code)
+    {
+        let explain = RunOptions::default().render_command(PrintedCommand::Explain(code.name));
+        out.push(shown!("  more: `{}`\n", explain));
+    }
+}
+
+/// What the run waits for.
+fn show_question(question: &Value, out: &mut TerminalText) {
+    out.push(shown!("\nwaiting: {}\n", fit_line(text_member(question, "question").unwrap_or_default(), 500)));
+    if let Some(call) = text_member(question, "called_with") {
+        out.push(shown!("  it was called with {}\n", fit_line(call, 300)));
+    }
+    let is_settled = question.get("answered").is_some() || question.get("late").is_some();
+    let is_call = matches!(text_member(question, "sort"), Some("tool" | "command"));
+    let is_unknown = is_call && question.get("prompt").is_none();
+    if is_unknown && !is_settled {
+        out.push(shown!("  {}\n", DONE));
+    }
+}
+
+/// The name of a step that can be shown: the first one that failed, or the last one.
+fn step_to_show(steps: &[Value]) -> Option<&str> {
+    let mut shown = None;
+    for step in steps {
+        if list_member(step, "calls").is_empty() {
+            continue;
+        }
+        shown = Some(step);
+        if text_member(step, "status") == Some("failed") {
+            break;
+        }
+    }
+    let step = shown?;
+    if let Some(label) = text_member(step, "label")
+        && steps.iter().filter(|step| text_member(step, "label") == Some(label)).count() == 1
+    {
+        return Some(label);
+    }
+    text_member(step, "key").map(without_try)
+}
+
+
 /// `a` of `ship`, ship.yaml:5:6, run e1e34b0a3f94b931
 fn cause(called: &Value) -> String {
     let part = |name| text_member(called, name).map(|part| fit_line(part, 200));
-    let step = part("key").map(|key| format!("`{}` of ", without_try(&key))).unwrap_or_default();
-    let flow = part("flow").map(|flow| format!("{step}`{flow}`"));
-    let at = called.get("location").and_then(location_text);
-    let parts = flow.into_iter().chain(at).chain(part("run").map(|run| format!("run {run}")));
-    parts.collect::<Vec<_>>().join(", ")
+    let mut parts = Vec::new();
+    match (part("key"), part("flow")) {
+        (Some(key), Some(flow)) => parts.push(format!("`{}` of `{flow}`", without_try(&key))),
+        (None, Some(flow)) => parts.push(format!("`{flow}`")),
+        (_, None) => {}
+    }
+    if let Some(location) = called.get("location") {
+        parts.extend(location_text(location));
+    }
+    if let Some(run) = part("run") {
+        parts.push(format!("run {run}"));
+    }
+    parts.join(", ")
 }
 
 fn head(trace: &Value, look: TraceStyle<'_>) -> TerminalText {
     let mut out = TerminalText::default();
     let flow = fit_line(text_member(trace, "flow").unwrap_or("?"), 120);
     let status = text_member(trace, "status").unwrap_or("?");
-    let failed = items(trace).filter(|items| items.failed > 0);
+    let failed = items(trace).and_then(ItemTally::with_failed);
     let color = match status {
         "completed" if failed.is_some() => AnsiColor::Yellow,
         "completed" => AnsiColor::Green,
         "failed" => AnsiColor::Red,
         _ => AnsiColor::Yellow,
     };
-    let calls = number_member(trace, "calls").map_or_else(|| "? calls".to_owned(), |n| count_of(n, "call"));
+    let calls = match number_member(trace, "calls") {
+        Some(calls) => count_of(calls, "call"),
+        None => "? calls".to_owned(),
+    };
     let used = usage_text(&[trace.get("usage").unwrap_or(&Value::Null)]);
     let status = match failed {
         None => fit_line(status, 20),
@@ -125,13 +172,16 @@ fn head(trace: &Value, look: TraceStyle<'_>) -> TerminalText {
         calls,
         used
     ));
-    let about = [
-        text_member(trace, "started_at").map(|at| format!("started {}", fit_line(at, 40))),
-        text_member(trace, "answers_from")
-            .map(|from| format!("answers: {}", fit_line(from.trim_start_matches("answers from "), 200))),
-        text_member(trace, "run").map(|run| format!("run {}", fit_line(run, 60))),
-    ];
-    let about: Vec<String> = about.into_iter().flatten().collect();
+    let mut about: Vec<String> = Vec::new();
+    if let Some(at) = text_member(trace, "started_at") {
+        about.push(format!("started {}", fit_line(at, 40)));
+    }
+    if let Some(from) = text_member(trace, "answers_from") {
+        about.push(format!("answers: {}", fit_line(from.trim_start_matches("answers from "), 200)));
+    }
+    if let Some(run) = text_member(trace, "run") {
+        about.push(format!("run {}", fit_line(run, 60)));
+    }
     if !about.is_empty() {
         out.push(shown!("{}\n", look.dim_text(about.join(", "))));
     }
@@ -149,17 +199,24 @@ fn head(trace: &Value, look: TraceStyle<'_>) -> TerminalText {
 
 /// `28 calls kept, with the results of run b912dc80c83abeb9 (saved 840 tokens, $0.0003)`
 fn reused(trace: &Value, base: &str) -> String {
-    let calls = list_member(trace, "steps").iter().flat_map(|step| list_member(step, "calls"));
-    let kept: Vec<&Value> = calls.filter_map(|call| call.get("reused_from")).collect();
-    let usages: Vec<&Value> = kept.iter().filter_map(|from| from.get("usage")).collect();
+    let mut kept = 0;
+    let mut usages: Vec<&Value> = Vec::new();
+    for step in list_member(trace, "steps") {
+        for call in list_member(step, "calls") {
+            if let Some(from) = call.get("reused_from") {
+                kept += 1;
+                usages.extend(from.get("usage"));
+            }
+        }
+    }
     let saved = if usages.is_empty() { String::new() } else { format!(" (saved {})", usage_text(&usages)) };
-    let count = count_of(kept.len() as u64, "call");
+    let count = count_of(kept, "call");
     format!("{count} kept, with the results of run {}{saved}", fit_line(base, 60))
 }
 
 /// The items of a fan-out, or of all fan-outs of the run in which some failed.
 fn items(of: &Value) -> Option<ItemTally> {
-    of.get("items").and_then(|items| serde_json::from_value(items.clone()).ok())
+    serde_json::from_value(of.get("items")?.clone()).ok()
 }
 
 /// A row of the tree.
@@ -176,9 +233,17 @@ pub fn step_parents(steps: &[Value]) -> Vec<Option<usize>> {
     let mut all = Vec::with_capacity(steps.len());
     for (number, step) in steps.iter().enumerate() {
         all.push(parent(step, &known));
-        known.extend(text_member(step, "key").map(|key| (key, number)));
+        if let Some(key) = text_member(step, "key") {
+            known.insert(key, number);
+        }
     }
     all
+}
+
+/// The step around a step.
+pub fn parent_step<'s>(steps: &'s [Value], parents: &[Option<usize>], at: usize) -> Option<&'s Value> {
+    let parent = (*parents.get(at)?)?;
+    steps.get(parent)
 }
 
 fn parent(step: &Value, known: &HashMap<&str, usize>) -> Option<usize> {
@@ -208,19 +273,21 @@ fn rows(steps: &[Value]) -> Vec<TraceRow> {
     let mut rows = Vec::with_capacity(steps.len());
     // Uses a stack instead of recursion, because a trace may be nested arbitrarily deep.
     let last = roots.len().saturating_sub(1);
-    let mut stack: Vec<(usize, String, bool, usize)> =
-        roots.iter().enumerate().rev().map(|(n, i)| (*i, String::new(), n == last, 0)).collect();
+    let mut stack: Vec<(usize, String, bool, usize)> = Vec::new();
+    for (n, root) in roots.iter().enumerate().rev() {
+        stack.push((*root, String::new(), n == last, 0));
+    }
     while let Some((i, indent, is_last, depth)) = stack.pop() {
         let Some(step) = steps.get(i) else { continue };
         let branch = format!("{indent}{}", if is_last { "└─ " } else { "├─ " });
         rows.push(TraceRow {
             step: i,
             branch,
-            label: names.step_name(step, parents.get(i).copied().flatten().and_then(|p| steps.get(p)), LABEL),
+            label: names.step_name(step, parent_step(steps, &parents, i), LABEL),
         });
         let indent =
             if depth < DEEPEST { format!("{indent}{}", if is_last { "   " } else { "│  " }) } else { indent };
-        let inside = children.get(i).map_or(&[][..], Vec::as_slice);
+        let Some(inside) = children.get(i) else { continue };
         for (n, child) in inside.iter().enumerate().rev() {
             stack.push((*child, indent.clone(), n + 1 == inside.len(), depth + 1));
         }
@@ -231,7 +298,9 @@ fn rows(steps: &[Value]) -> Vec<TraceRow> {
 fn one(step: &Value, row: &TraceRow, width: usize, look: TraceStyle<'_>) -> TerminalText {
     let status = text_member(step, "status").unwrap_or("?");
     let exited = command_failure(step);
-    let partly = step.get("error").is_some() || exited.is_some() || items(step).is_some_and(|items| items.failed > 0);
+    let tally = items(step);
+    let has_failed_items = matches!(tally, Some(tally) if tally.failed > 0);
+    let partly = step.get("error").is_some() || exited.is_some() || has_failed_items;
     let (stopped, kept) = (is_stopped(step), step.get("kept") == Some(&Value::Bool(true)));
     let (symbol, color) = match status {
         _ if stopped => ("⊘", AnsiColor::Yellow),
@@ -245,16 +314,24 @@ fn one(step: &Value, row: &TraceRow, width: usize, look: TraceStyle<'_>) -> Term
     let mut figures = Vec::new();
     if status != "skipped" {
         // When a process ended is not known, and what was kept took no time here.
-        figures.extend((status != "interrupted" && !kept).then(|| duration_text(step)));
-        figures.extend(kept.then(|| "kept".to_owned()));
-        figures.extend(step_usage_text(step).filter(|_| !kept));
+        if kept {
+            figures.push("kept".to_owned());
+        } else {
+            if status != "interrupted" {
+                figures.push(duration_text(step));
+            }
+            figures.extend(step_usage_text(step));
+        }
     }
-    if let Some(tries) = number_member(step, "tries").filter(|n| *n > 1) {
+    if let Some(tries) = number_member(step, "tries")
+        && tries > 1
+    {
         figures.push(format!("{tries} tries"));
     }
-    if let Some(ItemTally { total, failed }) = items(step) {
-        let failed = (failed > 0).then(|| format!("{failed} of {total} failed"));
-        figures.push(failed.unwrap_or_else(|| count_of(total.into(), "item")));
+    match tally {
+        Some(ItemTally { total, failed: 0 }) => figures.push(count_of(total.into(), "item")),
+        Some(ItemTally { total, failed }) => figures.push(format!("{failed} of {total} failed")),
+        None => {}
     }
     let tail = match (step.get("error"), text_member(step, "reason")) {
         _ if stopped => String::new(),
@@ -263,7 +340,11 @@ fn one(step: &Value, row: &TraceRow, width: usize, look: TraceStyle<'_>) -> Term
             None => failure_text(error),
         },
         (None, Some(reason)) => reason.to_owned(),
-        (None, None) => exited.unwrap_or_else(|| step.get("output").map(brief_text).unwrap_or_default()),
+        (None, None) => match (exited, step.get("output")) {
+            (Some(exited), _) => exited,
+            (None, Some(output)) => brief_text(output),
+            (None, None) => String::new(),
+        },
     };
     let status = match status {
         "interrupted" => "interrupted ",

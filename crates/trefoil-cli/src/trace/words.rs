@@ -18,7 +18,10 @@ pub fn number_member(value: &Value, key: &str) -> Option<u64> {
 
 /// A member that is a list; empty if it is missing.
 pub fn list_member<'v>(value: &'v Value, key: &str) -> &'v [Value] {
-    value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    match value.get(key) {
+        Some(Value::Array(items)) => items,
+        _ => &[],
+    }
 }
 
 /// Escapes text for a terminal, except line breaks and tabs.
@@ -50,7 +53,10 @@ pub fn value_text(value: &Value) -> String {
 
 /// `1.2 s`; `?` if it is unknown.
 pub fn duration_text(value: &Value) -> String {
-    number_member(value, "duration_ms").map_or_else(|| "?".to_owned(), format_time)
+    match number_member(value, "duration_ms") {
+        Some(ms) => format_time(ms),
+        None => "?".to_owned(),
+    }
 }
 
 /// `flow.yaml:12:9`
@@ -74,8 +80,12 @@ pub fn failure_text(error: &Value) -> String {
 
 /// The tokens of all calls of a step; `None` if it called no model, or if no provider accepted its calls.
 pub fn step_usage_text(step: &Value) -> Option<String> {
-    let calls = list_member(step, "calls").iter().filter(|c| text_member(c, "effect") == Some("model"));
-    let usages: Vec<&Value> = calls.filter_map(call_usage).collect();
+    let mut usages: Vec<&Value> = Vec::new();
+    for call in list_member(step, "calls") {
+        if text_member(call, "effect") == Some("model") {
+            usages.extend(call_usage(call));
+        }
+    }
     if usages.is_empty() { None } else { Some(usage_text(&usages)) }
 }
 
@@ -93,27 +103,25 @@ pub fn error_advice(error: &Value) -> Option<String> {
         return Some(escape_text(help));
     }
     // What a called run failed for has to be fixed first.
-    if let Some(help) = error.get("called").and_then(error_advice) {
+    if let Some(called) = error.get("called")
+        && let Some(help) = error_advice(called)
+    {
         return Some(help);
     }
     let cause = error.get("cause").and_then(|cause| serde_json::from_value(cause.clone()).ok());
-    trefoil_project::codes::help::find_advice(
+    let advice = trefoil_project::codes::help::find_advice(
         text_member(error, "code")?,
         cause.as_ref(),
         text_member(error, "namespace"),
-    )
-    .map(str::to_owned)
+    )?;
+    Some(advice.to_owned())
 }
 
 /// `171 tokens`, `at least 171 tokens`, or `? tokens` if providers did not report the usage.
 pub fn usage_text(usages: &[&Value]) -> String {
-    let mut known = 0u64;
-    let mut unknown = false;
-    for usage in usages {
-        let told = ["input_tokens", "output_tokens"].map(|key| number_member(usage, key).unwrap_or(0));
-        known = told.iter().fold(known, |all, n| all.saturating_add(*n));
-        unknown |= usage.is_null() || number_member(usage, "unknown_calls").unwrap_or(0) > 0;
-    }
+    let known = sum_of(usages, "input_tokens").saturating_add(sum_of(usages, "output_tokens"));
+    let unknown =
+        usages.iter().any(|usage| usage.is_null() || number_member(usage, "unknown_calls").unwrap_or(0) > 0);
     let tokens = match (known, unknown) {
         (0, true) => "? tokens".to_owned(),
         (n, true) => format!("at least {} tokens", group_digits(n)),
@@ -125,10 +133,18 @@ pub fn usage_text(usages: &[&Value]) -> String {
     }
 }
 
+/// The sum of a member of all usages that have it.
+fn sum_of(usages: &[&Value], key: &str) -> u64 {
+    let mut sum = 0u64;
+    for usage in usages {
+        sum = sum.saturating_add(number_member(usage, key).unwrap_or(0));
+    }
+    sum
+}
+
 /// `$0.0123`, `at least $0.0123`, `$?`; `None` if it was free.
 fn money(usages: &[&Value]) -> Option<String> {
-    let sum = |key| usages.iter().filter_map(|usage| number_member(usage, key)).fold(0, u64::saturating_add);
-    match (sum("cost_micro"), sum("unpriced_calls")) {
+    match (sum_of(usages, "cost_micro"), sum_of(usages, "unpriced_calls")) {
         (0, 0) => None,
         (0, _) => Some("$?".to_owned()),
         (n, 0) => Some(DollarAmount(n).to_string()),
@@ -138,8 +154,11 @@ fn money(usages: &[&Value]) -> Option<String> {
 
 /// `exit 1  ls: no such file`, if the last call of a step is a command that has failed.
 pub fn command_failure(step: &Value) -> Option<String> {
-    let call = list_member(step, "calls").last().filter(|call| text_member(call, "effect") == Some("command"))?;
-    let answer = call.get("answer").filter(|answer| text_member(answer, "status") == Some("failed"))?;
+    let call = list_member(step, "calls").last()?;
+    let answer = call.get("answer")?;
+    if text_member(call, "effect") != Some("command") || text_member(answer, "status") != Some("failed") {
+        return None;
+    }
     let (code, stderr) = (answer.get("exit_code")?, text_member(answer, "stderr").unwrap_or_default());
     Some(exit_line(code, stderr))
 }
