@@ -26,7 +26,7 @@ use crate::run::{
     print_again, print_result, suggestions,
 };
 use crate::runs::run_history;
-use crate::store::{await_store, block_on, full_id};
+use crate::store::{await_run, await_store, block_on, full_id};
 use crate::{exit, output, overwrite_guard};
 use trefoil_host::command::{PrintedCommand, RunOptions, option_text};
 
@@ -164,7 +164,7 @@ fn ended(args: &ResumeCommandArgs, store: Arc<dyn Store>, record: &Record) -> Re
     }
     if record.content == Content::Result {
         // Of such a run nothing else is left, not even its files.
-        let outcome = block_on(only_result(&*store, record.clone()))?.map_err(|error| did_not_start(&error))?;
+        let outcome = await_run(only_result(&*store, record.clone()))?;
         return Ok(outcome.result.map_or(exit::FAILED, |value| print_result(&args.show, &value)));
     }
     let stored = run_history::read_run(&*store, &record.run)?;

@@ -15,7 +15,7 @@ use crate::loading::accept_settings;
 use crate::obstacles::{call_number, too_many_calls};
 use crate::refusal::did_not_start;
 use crate::run::{KeptRun, MARKS, RunEndOptions, TerminalSession, announce_source, input, missing_inputs, reuse};
-use crate::store::{await_store, block_on, full_id, prune_expired};
+use crate::store::{await_run, await_store, full_id, prune_expired};
 use crate::words::count_of;
 use crate::{output, overwrite_guard};
 use trefoil_host::command::{PrintedCommand, RunOptions};
@@ -156,7 +156,7 @@ pub fn run(args: &RunCommandArgs) -> Result<u8, u8> {
     }
     // At a terminal, what is missing in the input is asked for, but first what nobody could answer.
     let judged = (!interactive).then_some(&input);
-    let ready = block_on(engine.ready_for(&flow, judged))?.map_err(|error| did_not_start(&error))?;
+    let ready = await_run(engine.ready_for(&flow, judged))?;
     // What is asked for is not missing, so there are no warnings.
     let warnings = if interactive { Vec::new() } else { missing_inputs::input_warnings(loaded, input.as_ref()) };
     let ready = ready.with_warnings(many.into_iter().chain(warnings).collect());
@@ -193,7 +193,7 @@ fn submit(args: &RunCommandArgs, ready: ReadyRun, input: &Option<trefoil::Value>
     if args.host.models.is_embedded() {
         announce_source(true, &ready);
     }
-    let run = block_on(ready.submit_run(input))?.map_err(|error| did_not_start(&error))?;
+    let run = await_run(ready.submit_run(input))?;
     if !args.show.quiet {
         let show = RunOptions::of_store(args.store.store_option()).render_command(PrintedCommand::Show(&run));
         output::print_note(format!("a worker runs it (`trefoil worker` starts one); to see how it goes: {show}"));

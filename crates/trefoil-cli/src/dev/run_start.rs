@@ -26,7 +26,7 @@ use super::turn::TurnRequest;
 use crate::refusal::did_not_start;
 use crate::run::{RunDisplay, announce_source, input, missing_inputs};
 use crate::runs::run_history;
-use crate::store::block_on;
+use crate::store::await_run;
 use crate::terminal_text::TerminalText;
 use crate::{exit, output, words};
 
@@ -257,7 +257,7 @@ impl DevLoop<'_> {
     ) -> Result<RunInProgress, u8> {
         let Some(last) = &self.last else { return Err(exit::NOT_STARTED) };
         let (run, earlier) = (last.run.clone(), last.reuse.clone());
-        let stored = block_on(StoredRun::read_run(&self.store, &run))?.map_err(|error| did_not_start(&error))?;
+        let stored = await_run(StoredRun::read_run(&self.store, &run))?;
         // The last run may be one of another process, with other files.
         let permitted;
         let settings = match self.started.contains(&run) {

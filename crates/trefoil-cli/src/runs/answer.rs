@@ -152,9 +152,10 @@ fn refuse_answer(
 
 /// Refuses an answer to a run that has ended, also if that was while the answer was on its way.
 fn refuse_ended(store: &Arc<dyn Store>, step: &str, run: &str, named: String) -> u8 {
-    let status =
-        block_on(store.record(run)).ok().and_then(|record| record.ok()).map(|record| record.status.to_string());
-    let standing = status.map(|status| format!(": {status}")).unwrap_or_default();
+    let standing = match block_on(store.record(run)) {
+        Ok(Ok(record)) => format!(": {}", record.status),
+        _ => String::new(),
+    };
     let show = RunOptions::of_store(named).render_command(PrintedCommand::Show(run));
     let help = format!("see how it ended with `{show}`");
     output::report_not_started(
@@ -183,11 +184,12 @@ fn find<'w>(all: &'w [AwaitedActivity], step: &str, show: &str) -> Result<&'w Aw
             Err(output::report_not_started(&format!("the run is not waiting for `{step}`"), Some(&help)))
         }
         several => {
-            let keys: Vec<String> = several
-                .iter()
-                .filter_map(|at| paths.get(*at))
-                .map(|path| format!("`{}`", path.display_name()))
-                .collect();
+            let mut keys = Vec::new();
+            for at in several {
+                if let Some(path) = paths.get(*at) {
+                    keys.push(format!("`{}`", path.display_name()));
+                }
+            }
             let help = format!("use a key instead: {}", keys.join(", "));
             Err(output::report_not_started(&format!("several steps are named `{step}`"), Some(&help)))
         }

@@ -32,7 +32,9 @@ pub fn run(args: &RunsDeleteArgs) -> Result<u8, u8> {
     // Everything is checked before anything is deleted. Each run, and the one that has called it.
     let mut all: Vec<(String, Option<String>)> = runs.iter().map(|run| (run.clone(), None)).collect();
     for run in &runs {
-        if let Some(caller) = await_space(caller_of(&*store, run))?.filter(|caller| !runs.contains(caller)) {
+        if let Some(caller) = await_space(caller_of(&*store, run))?
+            && !runs.contains(&caller)
+        {
             let help =
                 format!("delete that run instead: `{}`", options.render_command(PrintedCommand::Delete(&caller)));
             let why = format!("run {run} is a part of run {caller}, which may call it again");
@@ -41,7 +43,7 @@ pub fn run(args: &RunsDeleteArgs) -> Result<u8, u8> {
         let mut left = vec![run.clone()];
         while let Some(caller) = left.pop() {
             for called in await_space(called(&*store, &caller))? {
-                if all.iter().all(|(run, _)| *run != called) {
+                if !all.iter().any(|(run, _)| *run == called) {
                     left.push(called.clone());
                     all.push((called, Some(caller.clone())));
                 }
@@ -61,7 +63,7 @@ pub fn run(args: &RunsDeleteArgs) -> Result<u8, u8> {
                 let why = format!("run {open} has not ended, and reuses results of run {run}");
                 return Err(output::report_not_started(&why, Some(&help)));
             }
-            if other.status.is_end() && ended.iter().all(|(known, _)| *known != other.run) {
+            if other.status.is_end() && !ended.iter().any(|(known, _)| *known == other.run) {
                 ended.push((other.run, run));
             }
         }
@@ -72,8 +74,10 @@ pub fn run(args: &RunsDeleteArgs) -> Result<u8, u8> {
             None => format!("deleted {run}"),
             Some(caller) => format!("deleted {run}, which {caller} had called"),
         });
-        for (other, _) in ended.iter().filter(|(_, base)| *base == run) {
-            output::print_note(format!("run {other} reused results of it, which `replay` can no longer compare"));
+        for (other, base) in &ended {
+            if *base == run {
+                output::print_note(format!("run {other} reused results of it, which `replay` can no longer compare"));
+            }
         }
     }
     Ok(exit::OK)
@@ -94,7 +98,7 @@ async fn dependent(store: &dyn Store, run: &str, deleted: &[String]) -> Result<V
     let (mut all, mut left) = (Vec::<Record>::new(), vec![run.to_owned()]);
     while let Some(base) = left.pop() {
         for record in all_runs(store, &RunFilter { base: Some(base), ..RunFilter::default() }).await? {
-            if !deleted.contains(&record.run) && all.iter().all(|known| known.run != record.run) {
+            if !deleted.contains(&record.run) && !all.iter().any(|known| known.run == record.run) {
                 left.push(record.run.clone());
                 all.push(record);
             }

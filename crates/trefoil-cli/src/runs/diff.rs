@@ -11,9 +11,8 @@ use trefoil::runs::{
 
 use super::print_json;
 use crate::args::{OutputFormat, StoreArgs};
-use crate::refusal::did_not_start;
 use crate::run::reuse_reasons;
-use crate::store::{await_store, block_on, full_id};
+use crate::store::{await_run, await_store, full_id};
 use crate::terminal_text::TerminalText;
 use crate::words::{format_cost, format_time, format_total, one_line};
 use crate::{output, shown};
@@ -35,7 +34,7 @@ pub struct RunsDiffArgs {
 pub fn run(args: &RunsDiffArgs) -> Result<u8, u8> {
     let store = Arc::new(args.store.open_to_read()?);
     let (a, b) = await_store(async { Ok((full_id(&store, &args.a).await?, full_id(&store, &args.b).await?)) })?;
-    let diff = block_on(compare_runs(store, &a, &b))?.map_err(|error| did_not_start(&error))?;
+    let diff = await_run(compare_runs(store, &a, &b))?;
     if args.output.is_json() {
         return Ok(print_json(&[as_json(&diff)]));
     }
@@ -49,7 +48,10 @@ const WORD: usize = 7;
 fn lines(diff: &RunDiff, color: bool) -> Vec<TerminalText> {
     let whole = |name: &str, side: &RunSide| {
         let RunSide { run, flow, status, calls, usage, duration_ms, error } = side;
-        let error = error.as_ref().map(|code| format!(" ({code})")).unwrap_or_default();
+        let error = match error {
+            Some(code) => format!(" ({code})"),
+            None => String::new(),
+        };
         TerminalText::from_line(&format!(
             "{name}  {run}  {flow}  {status}{error}  {}",
             format_total(*calls, usage, *duration_ms)
@@ -59,39 +61,55 @@ fn lines(diff: &RunDiff, color: bool) -> Vec<TerminalText> {
     for step in &diff.steps {
         lines.extend(of_step(step, color));
     }
-    if let Some(output) = diff.output.as_ref().filter(|output| !output.is_same()) {
+    if let Some(output) = &diff.output
+        && !output.is_same()
+    {
         lines.push(shown!("{}  {}", format!("{:>WORD$}", "output"), reuse_reasons::diff_line(output, color)));
     }
     lines
 }
 
 fn of_step(step: &StepDiff, color: bool) -> Vec<TerminalText> {
-    let key = |side: &StepSide| side.key.to_string();
-    let head = |word: &str, name: String, figures: String| {
-        TerminalText::from_line(format!("{word:>WORD$}  {name}  {figures}").trim_end())
+    let (a, b) = match (&step.a, &step.b) {
+        (Some(a), Some(b)) => (a, b),
+        (Some(side), None) => return of_side("only a", side),
+        (None, Some(side)) => return of_side("only b", side),
+        (None, None) => return Vec::new(),
     };
-    let inner = |text: TerminalText| shown!("{}{}", " ".repeat(WORD + 4), text);
-    match (&step.a, &step.b) {
-        (Some(a), Some(b)) => {
-            let name = if a.key == b.key { key(b) } else { format!("{} (a: {})", key(b), key(a)) };
-            let mut lines = vec![head(if step.is_same() { "same" } else { "changed" }, name, figures(a, b))];
-            lines.extend(step.request.iter().map(|one| inner(reuse_reasons::format_reason(one, color))));
-            let answer = step.answer.as_ref().filter(|answer| !answer.is_same());
-            lines.extend(answer.map(|answer| inner(shown!("answer: {}", reuse_reasons::diff_line(answer, color)))));
-            if a.error != b.error || a.answer.is_some() != b.answer.is_some() {
-                lines.push(inner(shown!("{}, was {}", end(b), end(a))));
-            }
-            lines
-        }
-        (one, other) => {
-            let word = if one.is_some() { "only a" } else { "only b" };
-            let Some(side) = one.as_ref().or(other.as_ref()) else { return Vec::new() };
-            let mut lines = vec![head(word, key(side), format_usage(side))];
-            lines.extend(side.answer.as_ref().map(|answer| inner(shown!("answer: {}", one_line(answer)))));
-            lines.extend(side.error.as_ref().map(|_| inner(end(side).into())));
-            lines
-        }
+    let name = if a.key == b.key { b.key.to_string() } else { format!("{} (a: {})", b.key, a.key) };
+    let mut lines = vec![head(if step.is_same() { "same" } else { "changed" }, &name, &figures(a, b))];
+    for reason in &step.request {
+        lines.push(inner(reuse_reasons::format_reason(reason, color)));
     }
+    if let Some(answer) = &step.answer
+        && !answer.is_same()
+    {
+        lines.push(inner(shown!("answer: {}", reuse_reasons::diff_line(answer, color))));
+    }
+    if a.error != b.error || a.answer.is_some() != b.answer.is_some() {
+        lines.push(inner(shown!("{}, was {}", end(b), end(a))));
+    }
+    lines
+}
+
+/// A step that only one of the runs has.
+fn of_side(word: &str, side: &StepSide) -> Vec<TerminalText> {
+    let mut lines = vec![head(word, &side.key.to_string(), &format_usage(side))];
+    if let Some(answer) = &side.answer {
+        lines.push(inner(shown!("answer: {}", one_line(answer))));
+    }
+    if side.error.is_some() {
+        lines.push(inner(end(side).into()));
+    }
+    lines
+}
+
+fn head(word: &str, name: &str, figures: &str) -> TerminalText {
+    TerminalText::from_line(format!("{word:>WORD$}  {name}  {figures}").trim_end())
+}
+
+fn inner(text: TerminalText) -> TerminalText {
+    shown!("{}{}", " ".repeat(WORD + 4), text)
 }
 
 fn end(side: &StepSide) -> String {
@@ -107,9 +125,14 @@ fn format_usage(side: &StepSide) -> String {
     if side.kept.is_some() {
         return "kept".to_owned();
     }
-    let usage = side.usage.map(|usage| format!("{} tokens, {}", tokens(&usage), format_cost(&usage)));
-    let time = side.duration_ms.map(format_time);
-    usage.into_iter().chain(time).collect::<Vec<_>>().join(", ")
+    let mut parts = Vec::new();
+    if let Some(usage) = side.usage {
+        parts.push(format!("{} tokens, {}", tokens(&usage), format_cost(&usage)));
+    }
+    if let Some(ms) = side.duration_ms {
+        parts.push(format_time(ms));
+    }
+    parts.join(", ")
 }
 
 fn tokens(usage: &trefoil::ports::Usage) -> String {
@@ -118,9 +141,13 @@ fn tokens(usage: &trefoil::ports::Usage) -> String {
 
 fn figures(a: &StepSide, b: &StepSide) -> String {
     let (a, b) = (format_usage(a), format_usage(b));
+    let before = if a != b && !a.is_empty() { Some(format!("a: {a}")) } else { None };
     // A step that has not ended has none.
-    let before = (a != b && !a.is_empty()).then(|| format!("a: {a}"));
-    Some(b).filter(|b| !b.is_empty()).into_iter().chain(before).collect::<Vec<_>>().join("; ")
+    match before {
+        Some(before) if b.is_empty() => before,
+        Some(before) => format!("{b}; {before}"),
+        None => b,
+    }
 }
 
 fn as_json(diff: &RunDiff) -> Json {
@@ -136,12 +163,16 @@ fn as_json(diff: &RunDiff) -> Json {
 }
 
 fn step(step: &StepDiff) -> Json {
+    let answer = match &step.answer {
+        Some(answer) if !answer.is_same() => Some(words(answer)),
+        _ => None,
+    };
     json!({
         "same": step.is_same(),
         "a": step.a,
         "b": step.b,
         "request": step.request.iter().map(reason).collect::<Vec<_>>(),
-        "answer": step.answer.as_ref().filter(|answer| !answer.is_same()).map(words),
+        "answer": answer,
     })
 }
 

@@ -7,10 +7,9 @@ use trefoil_machine::LimitKind;
 
 use super::run_history;
 use crate::args::{ContentArg, DurabilityArg, HostArgs, ShowArgs, SpecArgs, StoreArgs, or_none};
-use crate::refusal::did_not_start;
 use crate::run::ReuseRunOptions;
 use crate::run::reuse::print_preview;
-use crate::store::{await_store, block_on, full_id};
+use crate::store::{await_run, await_store, block_on, full_id};
 
 /// Start a new run from a stored one, with its files and input; completed steps are kept
 #[derive(Args)]
@@ -77,8 +76,8 @@ pub fn run(args: &RunsForkArgs) -> Result<u8, u8> {
     let request = ReuseRequest { from, rerun, ..ReuseRequest::for_whole_run(&run) };
     if args.dry_run {
         let engine = args.host.models.configure_engine(Engine::new(), &settings);
-        let seen = block_on(preview_fork(&engine, args.store.open_to_read()?, &request))?;
-        return seen.map(|seen| print_preview(&run, &seen)).map_err(|error| did_not_start(&error));
+        let seen = await_run(preview_fork(&engine, args.store.open_to_read()?, &request))?;
+        return Ok(print_preview(&run, &seen));
     }
     based.run_flow(&run, &flow, async |engine| engine.fork_run(&request).await)
 }

@@ -57,7 +57,10 @@ fn since(text: &str) -> Result<u64, String> {
     let date = format!("{text}T00:00:00Z");
     let at = match humantime::parse_duration(text) {
         Ok(ago) => SystemTime::now().checked_sub(ago).unwrap_or(SystemTime::UNIX_EPOCH),
-        Err(_) => [text, &date].iter().find_map(|time| moment(time)).ok_or(SINCE)?,
+        Err(_) => match moment(text) {
+            Some(at) => at,
+            None => moment(&date).ok_or(SINCE)?,
+        },
     };
     let since: Duration = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     Ok(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
@@ -89,7 +92,10 @@ impl RunsListArgs {
 }
 
 pub fn run(args: &RunsListArgs) -> Result<u8, u8> {
-    let after = args.after.as_deref().map(RunCursor::parse).transpose().map_err(|error| refuse_store(&error))?;
+    let after = match &args.after {
+        Some(after) => Some(RunCursor::parse(after).map_err(|error| refuse_store(&error))?),
+        None => None,
+    };
     let filter = args.filter();
     let store = args.store.open_if_present()?;
     let page = match &store {
@@ -103,7 +109,10 @@ pub fn run(args: &RunsListArgs) -> Result<u8, u8> {
         None => RunPage::default(),
     };
     let next = page.next.map(|cursor| cursor.to_string());
-    let waits = store.as_ref().map(|store| run_history::open_waits(store, &page.runs)).transpose()?.unwrap_or_default();
+    let waits = match &store {
+        Some(store) => run_history::open_waits(store, &page.runs)?,
+        None => BTreeMap::new(),
+    };
     if args.output.is_json() {
         let runs: Vec<_> = page.runs.iter().map(|record| as_json(record, &waits)).collect();
         return Ok(print_json(&[json!({ "runs": runs, "next": next })]));
@@ -137,7 +146,7 @@ fn as_json(record: &Record, waits: &BTreeMap<String, OpenWait>) -> Json {
 
 /// The steps that a run waits for.
 fn named(waiting: &[AwaitedActivity]) -> Option<String> {
-    let open: Vec<&AwaitedActivity> = waiting.iter().filter(|one| one.settled.is_none()).collect();
+    let open: Vec<&AwaitedActivity> = waiting.iter().filter(|activity| activity.settled.is_none()).collect();
     let first = open.first().copied().or(waiting.first())?;
     let verb = match (&first.settled, &first.prompt) {
         (Some(QuestionClosure::Answered(_)), _) => return Some("answered".to_owned()),
@@ -155,8 +164,11 @@ fn named(waiting: &[AwaitedActivity]) -> Option<String> {
 
 /// Why a run waits for permission, and the step that it stopped before.
 fn denied(why: &RunError) -> String {
-    let step = why.key.as_ref().map(|key| key.display_name()).filter(|step| !step.is_empty());
-    let with = |word: &str| step.as_ref().map(|step| format!(" {word} {step}")).unwrap_or_default();
+    let step = match &why.key {
+        Some(key) => key.display_name(),
+        None => "",
+    };
+    let with = |word: &str| if step.is_empty() { String::new() } else { format!(" {word} {step}") };
     match why.code.as_str() {
         "REFUSED" => format!("needs permission{}", with("before")),
         "WOULD_REPEAT" => format!("needs permission{}", with("to repeat")),
@@ -165,15 +177,27 @@ fn denied(why: &RunError) -> String {
     }
 }
 
+/// What a run waits for, and until when.
+fn wait_text(record: &Record, wait: &OpenWait) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    parts.extend(named(&wait.waiting));
+    if let Some(why) = &wait.stopped {
+        parts.push(denied(why));
+    }
+    if let Some(at) = wait.due_time(record.wake_at) {
+        parts.push(format!("due {}", record::time(at)));
+    }
+    parts.join(", ")
+}
+
 fn table(runs: &[Record], waits: &BTreeMap<String, OpenWait>) -> Vec<String> {
     let none = OpenWait::default();
     let rows = runs.iter().map(|record| {
-        let failed = record.items.map(|items| items.to_string());
-        let wait = waits.get(&record.run).unwrap_or(&none);
-        let (waiting, stopped) = (wait.waiting.as_slice(), wait.stopped.as_ref());
-        let due = wait.due_time(record.wake_at).map(|at| format!("due {}", record::time(at)));
-        let waits = [named(waiting), stopped.map(denied), due].into_iter().flatten().collect::<Vec<_>>().join(", ");
-        let what = record.error.as_ref().map(|(code, _)| code.clone()).or(failed).unwrap_or(waits);
+        let what = match (&record.error, record.items) {
+            (Some((code, _)), _) => code.clone(),
+            (None, Some(items)) => items.to_string(),
+            (None, None) => wait_text(record, waits.get(&record.run).unwrap_or(&none)),
+        };
         [
             escape_line(&record.run).into_owned(),
             record.status.to_string(),

@@ -20,9 +20,12 @@ use crate::terminal_text::TerminalText;
 /// Prints lines for people to stdout. Names and messages are untrusted, so they are escaped: they cannot move the cursor or start a
 /// line.
 pub fn print_lines(lines: &[String]) -> u8 {
-    output::write_result(
-        lines.iter().flat_map(|line| [TerminalText::from_line(line), "\n".into()]).collect::<TerminalText>(),
-    )
+    let mut out = TerminalText::default();
+    for line in lines {
+        out.push(TerminalText::from_line(line));
+        out.push("\n");
+    }
+    output::write_result(out)
 }
 
 /// Prints JSON for programs, one value per line.

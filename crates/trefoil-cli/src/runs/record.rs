@@ -25,8 +25,6 @@ pub fn content_note(record: &Record, store: &str) -> Option<String> {
 /// The record as in `runs list --output json` and `runs show --output json`.
 pub fn record_json(record: &Record) -> Json {
     let usage = record.spent.usage;
-    let labels: serde_json::Map<String, Json> =
-        record.labels.iter().map(|(key, value)| (key.clone(), Json::from(value.as_str()))).collect();
     let mut json = json!({
         "run": record.run,
         "flow": record.flow,
@@ -37,21 +35,43 @@ pub fn record_json(record: &Record) -> Json {
         "entries": record.entries,
         "program": record.program,
     });
-    if let Some(members) = json.as_object_mut() {
-        let error = record.error.as_ref().map(|(code, message)| json!({ "code": code, "message": message }));
-        let known = [
-            ("ended", record.ended.map(|at| rfc3339_ms(at).into())),
-            ("content", (record.content != Content::All).then(|| record.content.name().into())),
-            ("wake_at", record.wake_at.map(|at| rfc3339_ms(at).into())),
-            ("error", error),
-            ("items", record.items.map(|items| json!(items))),
-            ("base", record.base.clone().map(Json::from)),
-            ("parent", record.parent.clone().map(Json::from)),
-            ("owner", record.owner.as_ref().map(|(owner, _)| owner.as_str().into())),
-            ("taken_from", record.taken_from.clone().map(Json::from)),
-            ("labels", (!labels.is_empty()).then_some(labels.into())),
-        ];
-        members.extend(known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+    let Some(members) = json.as_object_mut() else { return json };
+    let mut add = |name: &str, value: Json| {
+        members.insert(name.to_owned(), value);
+    };
+    if let Some(ended) = record.ended {
+        add("ended", rfc3339_ms(ended).into());
+    }
+    if record.content != Content::All {
+        add("content", record.content.name().into());
+    }
+    if let Some(wake_at) = record.wake_at {
+        add("wake_at", rfc3339_ms(wake_at).into());
+    }
+    if let Some((code, message)) = &record.error {
+        add("error", json!({ "code": code, "message": message }));
+    }
+    if let Some(items) = record.items {
+        add("items", json!(items));
+    }
+    if let Some(base) = &record.base {
+        add("base", base.as_str().into());
+    }
+    if let Some(parent) = &record.parent {
+        add("parent", parent.as_str().into());
+    }
+    if let Some((owner, _)) = &record.owner {
+        add("owner", owner.as_str().into());
+    }
+    if let Some(owner) = &record.taken_from {
+        add("taken_from", owner.as_str().into());
+    }
+    if !record.labels.is_empty() {
+        let mut labels = serde_json::Map::new();
+        for (key, value) in &record.labels {
+            labels.insert(key.clone(), value.as_str().into());
+        }
+        add("labels", labels.into());
     }
     json
 }

@@ -1,7 +1,6 @@
 //! Reads stored runs: their events, and what they wait for.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value as Json};
@@ -26,20 +25,24 @@ use crate::loading::accept_settings;
 use crate::locks::lock;
 use crate::output;
 use crate::refusal::did_not_start;
-use crate::store::{await_store, block_on};
+use crate::store::{await_run, await_store, block_on};
 use trefoil_host::command::{RunOptions, models_of_run};
 use trefoil_host::waiting_messages::{StoppedRun, other_model_of, question_lines};
 
 /// Reads the start of a run.
 pub fn read_run(store: &dyn Store, run: &str) -> Result<StoredRun, u8> {
-    block_on(StoredRun::read_run(store, run))?.map_err(|error| did_not_start(&error))
+    await_run(StoredRun::read_run(store, run))
 }
 
 /// A target as it is named in commands in this folder.
 pub fn local_target_name(target: &LoadTarget) -> String {
-    let here = std::env::current_dir().ok();
-    let inside = here.and_then(|here| target.path.strip_prefix(here).ok().map(PathBuf::from));
-    let path = inside.filter(|inside| !inside.as_os_str().is_empty()).unwrap_or_else(|| target.path.clone());
+    let mut path = target.path.clone();
+    if let Ok(here) = std::env::current_dir()
+        && let Ok(inside) = target.path.strip_prefix(here)
+        && !inside.as_os_str().is_empty()
+    {
+        path = inside.to_path_buf();
+    }
     LoadTarget { path, ..target.clone() }.to_string()
 }
 
@@ -74,8 +77,11 @@ pub fn note_continues(store: &Arc<dyn Store>, record: &Record, named: String, af
 /// The settings with which a stored run may continue here. If those of a project do not apply, because its files are not those
 /// of the run, that is reported.
 pub fn permitted_settings(store: &dyn Store, stored: &StoredRun, no_config: bool, quiet: bool) -> Result<Settings, u8> {
-    let project = block_on(StoredProject::compare_files(store, stored))?.map_err(|error| did_not_start(&error))?;
-    if let Some(why) = project.why_not().filter(|_| !no_config && !quiet) {
+    let project = await_run(StoredProject::compare_files(store, stored))?;
+    if let Some(why) = project.why_not()
+        && !no_config
+        && !quiet
+    {
         output::print_note(without_project(why));
     }
     accept_settings(project.settings(no_config))
@@ -106,7 +112,10 @@ pub fn trace_run(
     let tracer = Arc::new(TraceSink::default());
     let record = await_store(async { with_called_usage(&**store, store.record(&stored.started.run).await?).await })?;
     let wait = match record.status.is_end() {
-        true => send_events(store, stored, tracer.clone()).map(|_| OpenWait::default())?,
+        true => {
+            send_events(store, stored, tracer.clone())?;
+            OpenWait::default()
+        }
         false => open_wait(store, &record, tracer.clone())?,
     };
     let options = RunOptions::of_stored(named, stored);
@@ -125,8 +134,10 @@ pub fn trace_run(
 /// The failure of a called run that made a run fail.
 pub fn find_called_failure(store: &Arc<dyn Store>, record: &Record) -> Result<Option<CalledFailure>, u8> {
     let called = async {
-        let failed = (record.status == Status::Failed).then_some(record)?;
-        let why = stop_reason(&**store, failed).await.ok()??;
+        if record.status != Status::Failed {
+            return None;
+        }
+        let why = stop_reason(&**store, record).await.ok()??;
         called_failure(store, &record.run, &why).await
     };
     block_on(called)
@@ -140,7 +151,7 @@ pub fn next_commands(
     called: Option<&CalledFailure>,
     options: &RunOptions,
 ) -> Result<Vec<SuggestedCommand>, u8> {
-    let why = block_on(stop_reason(&**store, record))?.map_err(|error| did_not_start(&error))?;
+    let why = await_run(stop_reason(&**store, record))?;
     let why = why.as_ref();
     let failed = record.status == Status::Failed;
     let is_open = !record.status.is_end() && record.owner.is_none();
@@ -165,8 +176,10 @@ pub fn next_commands(
     let target = target.map(|target| local_target_name(&target));
     let (run, has_failed_items) = (record.run.as_str(), record.items.is_some() && record.content.keeps_prompts());
     let edited = target.as_deref().map(|target| (target, is_changed));
-    let model = stored.as_ref().zip(why);
-    let model = model.and_then(|(stored, why)| other_model_of(&stored.flow.loaded_target().program, why, called));
+    let model = match (&stored, why) {
+        (Some(stored), Some(why)) => other_model_of(&stored.flow.loaded_target().program, why, called),
+        _ => None,
+    };
     let model = model.as_deref();
     let chosen = async { models_of_run(&**store, &record.run, called.map(|called| called.run.as_str())).await };
     let options = options.clone().with_models(if stored.is_some() { block_on(chosen)? } else { Vec::new() });
@@ -203,8 +216,11 @@ pub fn list_waiting(store: &Arc<dyn Store>, record: &Record) -> Result<Vec<Await
 /// What each run of a list waits for that waits or was interrupted. Empty for a run whose journal this version cannot read.
 pub fn open_waits(store: &Arc<dyn Store>, runs: &[Record]) -> Result<BTreeMap<String, OpenWait>, u8> {
     let mut all = BTreeMap::new();
-    for record in runs.iter().filter(|record| matches!(record.status, Status::Waiting | Status::Interrupted)) {
-        let stopped = block_on(suspension_reason(&**store, record))?.map_err(|error| did_not_start(&error))?;
+    for record in runs {
+        if !matches!(record.status, Status::Waiting | Status::Interrupted) {
+            continue;
+        }
+        let stopped = await_run(suspension_reason(&**store, record))?;
         let waiting = block_on(waiting_steps(store, record))?.unwrap_or_default();
         all.insert(record.run.clone(), OpenWait { waiting, stopped });
     }
@@ -222,7 +238,7 @@ pub fn stored_questions(store: &Arc<dyn Store>, run: &str, options: &RunOptions)
 
 /// The same, with what it stopped before, and sends the run's events to a sink.
 pub fn open_wait(store: &Arc<dyn Store>, record: &Record, by: Arc<dyn EventSink>) -> Result<OpenWait, u8> {
-    let stopped = block_on(suspension_reason(&**store, record))?.map_err(|error| did_not_start(&error))?;
+    let stopped = await_run(suspension_reason(&**store, record))?;
     Ok(OpenWait { waiting: waiting_with_events(store, record, by)?, stopped })
 }
 
@@ -243,7 +259,8 @@ pub fn send_events_if_readable(
 ) -> Option<StoredRun> {
     let told = async {
         let stored = StoredRun::read_run(&**store, &record.run).await.ok()?;
-        send_history(store.clone(), &stored, events).await.ok().map(|_| stored)
+        send_history(store.clone(), &stored, events).await.ok()?;
+        Some(stored)
     };
     block_on(told).ok().flatten()
 }
@@ -269,12 +286,18 @@ pub fn stored_steps(
     }
     tracer.failed_in(called);
     let mut trace = tracer.trace().to_json(&about);
-    if record.status == Status::Failed {
-        all.extend(trace.get_mut("error").map(Json::take).map(|error| ("error".to_owned(), error)));
+    if record.status == Status::Failed
+        && let Some(error) = trace.get_mut("error")
+    {
+        all.insert("error".to_owned(), error.take());
     }
     let mut steps = trace.get_mut("steps").map(Json::take).unwrap_or_default();
-    for step in steps.as_array_mut().into_iter().flatten().filter_map(Json::as_object_mut) {
-        step.retain(|name, _| STEP.split(' ').any(|known| known == name));
+    if let Some(steps) = steps.as_array_mut() {
+        for step in steps {
+            if let Some(members) = step.as_object_mut() {
+                members.retain(|name, _| STEP.split(' ').any(|known| known == name));
+            }
+        }
     }
     all.insert("steps".to_owned(), steps);
     all

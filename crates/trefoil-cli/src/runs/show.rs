@@ -5,16 +5,15 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::{Value, json};
 use trefoil::store::{Content, Record, RunFilter, Status, Store};
-use trefoil_host::durable::{read_outcome, with_called_usage};
+use trefoil_host::durable::{StoredRun, read_outcome, with_called_usage};
 use trefoil_machine::event::{AwaitedActivity, QuestionClosure};
 use trefoil_project::codes::help;
-use trefoil_view::trace::{OpenWait, SuggestedCommand};
+use trefoil_view::trace::{CalledFailure, OpenWait, SuggestedCommand};
 
 use super::{print_json, print_lines, record, run_history};
 use crate::args::{OutputFormat, StoreArgs};
-use crate::refusal::did_not_start;
 use crate::run::StepCollector;
-use crate::store::{await_store, block_on, full_id};
+use crate::store::{await_run, await_store, full_id};
 use crate::words::{count_of, format_cost, format_time, format_tokens, received_length};
 use trefoil_host::command::{PrintedCommand, RunOptions};
 use trefoil_host::waiting_messages::{ANSWER, CONTINUE, answer_commands, answer_note, called_line, waiting_line};
@@ -41,30 +40,33 @@ pub fn run(args: &RunsShowArgs) -> Result<u8, u8> {
     let wait = if open { run_history::open_wait(&store, &record, steps.clone())? } else { OpenWait::default() };
     let is_readable = !open && record.content.keeps_prompts();
     let stored = if is_readable { run_history::send_events_if_readable(&store, &record, steps.clone()) } else { None };
-    let (waiting, stopped) = (&wait.waiting, &wait.stopped);
+    let waiting = &wait.waiting;
     let options = run_history::run_options(&*store, &record.run, args.store.store_option());
     let cause = run_history::find_called_failure(&store, &record)?;
     let next = run_history::next_commands(&store, &record, waiting, cause.as_ref(), &options)?;
     let drafts = if open { await_store(store.read_drafts(&record.run))? } else { Vec::new() };
     if args.output.is_json() {
-        let arrived = drafts.iter().map(|draft| json!({ "key": draft.key.as_str(), "text": draft.text }));
-        let mut json = as_json(&record, &steps, &wait, arrived.collect());
+        let arrived = drafts.iter().map(|draft| json!({ "key": draft.key.as_str(), "text": draft.text })).collect();
+        let mut json = as_json(&record, &steps, &wait, arrived);
         if let Some(members) = json.as_object_mut() {
-            members.extend((!next.is_empty()).then(|| ("next".to_owned(), json!(next))));
+            if !next.is_empty() {
+                members.insert("next".to_owned(), json!(next));
+            }
             if matches!(record.content, Content::All | Content::UntilEnd) {
                 members.extend(run_history::stored_steps(&store, &record, &wait, cause));
             }
             if record.status == Status::Completed && record.content != Content::Removed {
                 // Not a view of the run: whoever asks for the result gets it as it is.
-                let outcome =
-                    block_on(read_outcome(&*store, record.clone()))?.map_err(|error| did_not_start(&error))?;
-                members.extend(outcome.result.ok().map(|result| ("result".to_owned(), result.to_json())));
+                let outcome = await_run(read_outcome(&*store, record.clone()))?;
+                if let Ok(result) = outcome.result {
+                    members.insert("result".to_owned(), result.to_json());
+                }
             }
         }
         return Ok(print_json(&[json]));
     }
     let is_answered = wait.is_answered();
-    let is_late = waiting.iter().any(|one| one.settled == Some(QuestionClosure::Late));
+    let is_late = waiting.iter().any(|activity| activity.settled == Some(QuestionClosure::Late));
     let mut lines = vec![
         format!("run      {}", record.run),
         format!("flow     {}", record.flow),
@@ -72,12 +74,12 @@ pub fn run(args: &RunsShowArgs) -> Result<u8, u8> {
         format!("started  {}", record::time(record.started)),
     ];
     if let Some(ended) = record.ended {
-        let after = ended.saturating_sub(record.started);
-        let worked = steps.worked_ms().filter(|worked| after.saturating_sub(*worked) >= 1_000);
-        let worked = worked.map_or_else(String::new, |worked| format!(", {} of work", format_time(worked)));
-        lines.push(format!("ended    {} (after {}{worked})", record::time(ended), format_time(after)));
+        lines.push(end_line(&record, ended, &steps));
     }
-    if let Some(wake) = wait.due_time(record.wake_at).filter(|_| open && !is_late) {
+    if let Some(wake) = wait.due_time(record.wake_at)
+        && open
+        && !is_late
+    {
         lines.push(format!("due      {}; from then on, it can continue without an answer", record::time(wake)));
     }
     lines.push(format!(
@@ -92,14 +94,7 @@ pub fn run(args: &RunsShowArgs) -> Result<u8, u8> {
     }
     if let Some((code, message)) = &record.error {
         lines.push(format!("error    {code}: {message}"));
-        let files = stored.as_ref().map(|stored| &stored.flow.loaded_target().files);
-        lines.extend(files.and_then(|files| steps.failed_at(files)).map(|at| format!("at       {at}")));
-        if let Some(cause) = &cause {
-            let parts = [Some(cause.step_phrase()), cause.display_location(), Some(format!("run {}", cause.run))];
-            lines.push(format!("cause    {}", parts.into_iter().flatten().collect::<Vec<_>>().join(", ")));
-            let help = steps.failure_advice().or_else(|| help::find_help(&cause.error).map(str::to_owned));
-            lines.extend(help.map(|help| format!("help     {help}")));
-        }
+        lines.extend(cause_lines(stored.as_ref(), cause.as_ref(), &steps));
     }
     if let Some(base) = &record.base {
         lines.push(format!("reuses   results of run {base}"));
@@ -107,38 +102,87 @@ pub fn run(args: &RunsShowArgs) -> Result<u8, u8> {
     if let Some(owner) = &record.taken_from {
         lines.push(format!("taken    from the process {owner}, which had not given it back"));
     }
-    lines
-        .extend(record::content_note(&record, &args.store.store_option()).map(|content| format!("content  {content}")));
+    if let Some(content) = record::content_note(&record, &args.store.store_option()) {
+        lines.push(format!("content  {content}"));
+    }
     for (key, value) in &record.labels {
         lines.push(format!("label    {key}={value}"));
     }
     let is_ready = waiting.is_empty() || is_answered || is_late;
-    lines.extend(going_on(&next, "continue").filter(|_| open && is_ready));
+    if open && is_ready {
+        lines.extend(going_on(&next, "continue"));
+    }
     lines.extend(called(&store, &record)?);
     lines.extend(tree(&record, &steps, open));
     lines.extend(steps.verdict_lines());
     if !open {
-        lines.extend(next.iter().map(|next| format!("{}: {}", next.purpose, next.command)));
+        for next in &next {
+            lines.push(format!("{}: {}", next.purpose, next.command));
+        }
     }
     if record.content.keeps_prompts() {
         lines.push(format!("prompts  {}", options.render_command(PrintedCommand::Trace(&record.run))));
     }
-    lines.extend(stopped.iter().map(|why| format!("waiting  {}", why.stopped_before())));
+    if let Some(why) = &wait.stopped {
+        lines.push(format!("waiting  {}", why.stopped_before()));
+    }
     let asked = questions(&record.run, waiting, &options);
-    // A limit of a called run is raised by the command that continues this one.
-    let is_new = |next: &&SuggestedCommand| open && !is_ready && !asked.iter().any(|line| line.trim() == next.command);
-    let then: Vec<SuggestedCommand> = next.iter().filter(is_new).cloned().collect();
+    let mut then: Vec<SuggestedCommand> = Vec::new();
+    if open && !is_ready {
+        for next in next {
+            // A limit of a called run is raised by the command that continues this one.
+            if !asked.iter().any(|line| line.trim() == next.command) {
+                then.push(next);
+            }
+        }
+    }
     lines.extend(asked);
     lines.extend(going_on(&then, "then"));
     Ok(print_lines(&lines))
 }
 
+/// When a run ended, and how long it took.
+fn end_line(record: &Record, ended: u64, steps: &StepCollector) -> String {
+    let after = ended.saturating_sub(record.started);
+    let worked = match steps.worked_ms() {
+        Some(worked) if after.saturating_sub(worked) >= 1_000 => format!(", {} of work", format_time(worked)),
+        _ => String::new(),
+    };
+    format!("ended    {} (after {}{worked})", record::time(ended), format_time(after))
+}
+
+/// Where a run failed, and the failure of a called run that made it fail.
+fn cause_lines(stored: Option<&StoredRun>, cause: Option<&CalledFailure>, steps: &StepCollector) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(stored) = stored
+        && let Some(at) = steps.failed_at(&stored.flow.loaded_target().files)
+    {
+        lines.push(format!("at       {at}"));
+    }
+    let Some(cause) = cause else { return lines };
+    let mut parts = vec![cause.step_phrase()];
+    parts.extend(cause.display_location());
+    parts.push(format!("run {}", cause.run));
+    lines.push(format!("cause    {}", parts.join(", ")));
+    if let Some(help) = steps.failure_advice() {
+        lines.push(format!("help     {help}"));
+    } else if let Some(help) = help::find_help(&cause.error) {
+        lines.push(format!("help     {help}"));
+    }
+    lines
+}
+
 /// The commands with which a run goes on, each on a line.
-fn going_on<'n>(next: &'n [SuggestedCommand], name: &'n str) -> impl Iterator<Item = String> + 'n {
-    next.iter().filter(|next| next.purpose != ANSWER).map(move |next| match next.purpose == CONTINUE {
-        true => format!("{name:<8} {}", next.command),
-        false => format!("{}: {}", next.purpose, next.command),
-    })
+fn going_on(next: &[SuggestedCommand], name: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    for next in next {
+        match next.purpose.as_str() {
+            ANSWER => {}
+            CONTINUE => lines.push(format!("{name:<8} {}", next.command)),
+            purpose => lines.push(format!("{purpose}: {}", next.command)),
+        }
+    }
+    lines
 }
 
 /// The record of a run, with what its journal tells.
@@ -159,10 +203,15 @@ fn as_json(record: &Record, steps: &StepCollector, wait: &OpenWait, arrived: Vec
 /// The steps of a run. `open`: it has not ended.
 fn tree(record: &Record, steps: &StepCollector, open: bool) -> Vec<String> {
     steps.apply_status(record.status);
-    let steps = steps.step_lines(!open).into_iter().map(|line| line.without_colors().into_owned());
-    let steps: Vec<String> = steps.collect();
-    let head = (!steps.is_empty()).then(|| "steps".to_owned());
-    head.into_iter().chain(steps).collect()
+    let steps = steps.step_lines(!open);
+    if steps.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec!["steps".to_owned()];
+    for line in &steps {
+        lines.push(line.without_colors().into_owned());
+    }
+    lines
 }
 
 /// Maximum number of called runs that are listed.
@@ -178,26 +227,30 @@ fn called(store: &Arc<dyn Store>, record: &Record) -> Result<Vec<String>, u8> {
         }
         Ok(page)
     })?;
-    let one = |called: &Record| {
-        let used = [
-            count_of(called.spent.calls, "call"),
-            format_tokens(&called.spent.usage),
-            format_cost(&called.spent.usage),
-        ];
-        format!("called   {} {} {}: {}", called.run, called.flow, called.status, used.join(", "))
-    };
-    let more = page.next.is_some().then(|| format!("called   (more than {MOST} runs)"));
-    Ok(page.runs.iter().rev().map(one).chain(more).collect())
+    let mut lines = Vec::new();
+    for called in page.runs.iter().rev() {
+        let calls = count_of(called.spent.calls, "call");
+        let (tokens, cost) = (format_tokens(&called.spent.usage), format_cost(&called.spent.usage));
+        lines.push(format!("called   {} {} {}: {calls}, {tokens}, {cost}", called.run, called.flow, called.status));
+    }
+    if page.next.is_some() {
+        lines.push(format!("called   (more than {MOST} runs)"));
+    }
+    Ok(lines)
 }
 
 /// What a run waits for, each item with the commands that answer it.
 fn questions(run: &str, waiting: &[AwaitedActivity], options: &RunOptions) -> Vec<String> {
-    let lines = |one: &AwaitedActivity| {
-        let commands = answer_commands(run, one, waiting, options);
-        let note = answer_note(one).map(str::to_owned);
-        let below = called_line(one).into_iter().chain(commands).chain(note);
-        let below = below.map(|command| format!("         {command}"));
-        [format!("waiting  {}", waiting_line(one, waiting))].into_iter().chain(below)
-    };
-    waiting.iter().flat_map(lines).collect()
+    let mut lines = Vec::new();
+    for activity in waiting {
+        lines.push(format!("waiting  {}", waiting_line(activity, waiting)));
+        let mut below = Vec::new();
+        below.extend(called_line(activity));
+        below.extend(answer_commands(run, activity, waiting, options));
+        below.extend(answer_note(activity).map(str::to_owned));
+        for line in below {
+            lines.push(format!("         {line}"));
+        }
+    }
+    lines
 }

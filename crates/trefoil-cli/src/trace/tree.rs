@@ -125,7 +125,6 @@ fn step_to_show(steps: &[Value]) -> Option<&str> {
     text_member(step, "key").map(without_try)
 }
 
-
 /// `a` of `ship`, ship.yaml:5:6, run e1e34b0a3f94b931
 fn cause(called: &Value) -> String {
     let part = |name| text_member(called, name).map(|part| fit_line(part, 200));
@@ -280,11 +279,7 @@ fn rows(steps: &[Value]) -> Vec<TraceRow> {
     while let Some((i, indent, is_last, depth)) = stack.pop() {
         let Some(step) = steps.get(i) else { continue };
         let branch = format!("{indent}{}", if is_last { "└─ " } else { "├─ " });
-        rows.push(TraceRow {
-            step: i,
-            branch,
-            label: names.step_name(step, parent_step(steps, &parents, i), LABEL),
-        });
+        rows.push(TraceRow { step: i, branch, label: names.step_name(step, parent_step(steps, &parents, i), LABEL) });
         let indent =
             if depth < DEEPEST { format!("{indent}{}", if is_last { "   " } else { "│  " }) } else { indent };
         let Some(inside) = children.get(i) else { continue };

@@ -120,8 +120,7 @@ pub fn error_advice(error: &Value) -> Option<String> {
 /// `171 tokens`, `at least 171 tokens`, or `? tokens` if providers did not report the usage.
 pub fn usage_text(usages: &[&Value]) -> String {
     let known = sum_of(usages, "input_tokens").saturating_add(sum_of(usages, "output_tokens"));
-    let unknown =
-        usages.iter().any(|usage| usage.is_null() || number_member(usage, "unknown_calls").unwrap_or(0) > 0);
+    let unknown = usages.iter().any(|usage| usage.is_null() || number_member(usage, "unknown_calls").unwrap_or(0) > 0);
     let tokens = match (known, unknown) {
         (0, true) => "? tokens".to_owned(),
         (n, true) => format!("at least {} tokens", group_digits(n)),
