@@ -4,7 +4,7 @@ use std::io::BufRead as _;
 
 use clap::Args;
 use serde_json::{Value as Json, json};
-use trefoil::Engine;
+use trefoil::{Engine, Flow};
 use trefoil::models::{ProviderAvailability, Registry};
 use trefoil::store::{Store as _, StoreError};
 use trefoil_ir::Program;
@@ -15,6 +15,7 @@ use trefoil_project::load::{CheckOptions, LoadOptions};
 use trefoil_project::secrets::probe_sources;
 use trefoil_syntax::suggestions::nearest_name;
 use trefoil_syntax::{Diagnostic, FindingSeverity, SourceFiles};
+use trefoil_template::Value;
 
 use crate::args::{LimitArgs, ModelArgs, OptionalTargetArgs, PermissionArgs, ReportFormat, StoreArgs};
 use crate::model_catalog::ModelCatalog;
@@ -112,8 +113,10 @@ impl DoctorReport {
         if self.text {
             let line =
                 format!("{:8} {}: {}", finding.found.word(), escape_line(&finding.what), escape_line(&finding.says));
-            let help =
-                finding.help.as_deref().map(|help| format!("\n{:8} {}", "", escape_line(help))).unwrap_or_default();
+            let help = match &finding.help {
+                Some(help) => format!("\n{:8} {}", "", escape_line(help)),
+                None => String::new(),
+            };
             // A failure to write is reported at the end.
             let _ = output::write_result(format!("{line}{help}\n"));
         }
@@ -242,19 +245,7 @@ fn flows(args: &DoctorCommandArgs, report: &mut DoctorReport) -> Result<(), u8> 
         if let Some(why) = too_many_calls(&engine.model_calls(&flow.loaded_target().program), args.limits.max_calls) {
             report.add(finding(flow.name(), CheckupResult::Wrong, why));
         }
-        let read = || input::read_input(flow.loaded_target(), &args.inputs, args.input_json.as_deref());
-        let input = match has_input.then(read).transpose() {
-            Ok(input) => input,
-            Err(why) => {
-                match why {
-                    InputRejection::Error(error) => {
-                        stops(&[error.to_diagnostic()], &flow.loaded_target().files, flow.name(), report)
-                    }
-                    InputRejection::Findings(files, found) => stops(&found, &files, flow.name(), report),
-                }
-                None
-            }
-        };
+        let input = if has_input { read_input(args, flow, report) } else { None };
         for found in obstacles::flow_obstacles(&engine, own, flow, input.as_ref())? {
             stops(found.found_diagnostics(), found.source_files(), flow.name(), report);
         }
@@ -262,9 +253,24 @@ fn flows(args: &DoctorCommandArgs, report: &mut DoctorReport) -> Result<(), u8> 
     Ok(())
 }
 
+/// The input for a flow, unless it cannot be read, which is reported.
+fn read_input(args: &DoctorCommandArgs, flow: &Flow, report: &mut DoctorReport) -> Option<Option<Value>> {
+    match input::read_input(flow.loaded_target(), &args.inputs, args.input_json.as_deref()) {
+        Ok(input) => return Some(input),
+        Err(InputRejection::Error(error)) => {
+            stops(&[error.to_diagnostic()], &flow.loaded_target().files, flow.name(), report);
+        }
+        Err(InputRejection::Findings(files, found)) => stops(&found, &files, flow.name(), report),
+    }
+    None
+}
+
 /// Reports what stops a run. `name`: what it is called if it has no place.
 fn stops(found: &[Diagnostic], files: &SourceFiles, name: &str, report: &mut DoctorReport) {
-    for d in found.iter().filter(|d| d.severity == FindingSeverity::Error) {
+    for d in found {
+        if d.severity != FindingSeverity::Error {
+            continue;
+        }
         let place = obstacles::finding_location(d, files).unwrap_or_else(|| name.to_owned());
         let finding = DoctorFinding { help: d.help.clone(), ..finding(place, CheckupResult::Wrong, d.message.clone()) };
         // Flows may have files in common.
@@ -276,7 +282,10 @@ fn stops(found: &[Diagnostic], files: &SourceFiles, name: &str, report: &mut Doc
 
 /// Requests the list of models of each configured provider, with its key. This is free.
 async fn providers(offer: &ModelCatalog, report: &mut DoctorReport) {
-    for one in offer.providers.iter().filter(|one| offer.is_of_interest(one)) {
+    for one in &offer.providers {
+        if !offer.is_of_interest(one) {
+            continue;
+        }
         let what = one.provider;
         if one.availability != ProviderAvailability::Ready {
             // A run that needs it does not start, which is reported for the flow.
@@ -311,8 +320,11 @@ async fn providers(offer: &ModelCatalog, report: &mut DoctorReport) {
             format!("{address} {accepts} and offers {}", count_of(list.len() as u64, "model")),
         ));
         // Azure deployments have their own names, which are in no list.
-        for model in offer.models.iter().filter(|model| what != "azure" && model.provider() == Some(what)) {
-            let name = model.name.split_once(':').map_or("", |(_, name)| name);
+        for model in &offer.models {
+            if what == "azure" || model.provider() != Some(what) {
+                continue;
+            }
+            let (_, name) = model.name.split_once(':').unwrap_or_default();
             // Ollama lists names with tags.
             let is = |known: &str| known == name || known.strip_suffix(":latest") == Some(name);
             if list.iter().any(|known| is(known)) || list.is_empty() {
@@ -346,15 +358,19 @@ async fn models(args: &DoctorCommandArgs, offer: &ModelCatalog, report: &mut Doc
     if all.is_empty() {
         return;
     }
-    let priced: Vec<Option<u64>> = all.iter().map(|(_, _, price)| price.as_ref().map(most)).collect();
-    let most: u64 = priced.iter().flatten().sum();
-    let unknown = priced.iter().filter(|price| price.is_none()).count() as u64;
+    let (mut most_cost, mut unknown) = (0, 0);
+    let mut names = Vec::new();
+    for (provider, model, price) in &all {
+        match price {
+            Some(price) => most_cost += most(price),
+            None => unknown += 1,
+        }
+        names.push(format!("`{}`", escape_line(&format!("{provider}:{model}"))));
+    }
     let cost = match unknown {
-        0 => format!("at most {}", DollarAmount(most)),
-        n => format!("at most {}, and {} without a known price", DollarAmount(most), count_of(n, "call")),
+        0 => format!("at most {}", DollarAmount(most_cost)),
+        n => format!("at most {}, and {} without a known price", DollarAmount(most_cost), count_of(n, "call")),
     };
-    let names: Vec<String> =
-        all.iter().map(|(provider, model, _)| format!("`{}`", escape_line(&format!("{provider}:{model}")))).collect();
     let calls = count_of(all.len() as u64, "call");
     output::print_note(format!(
         "{calls} to test {}: `{QUESTION}`, {ANSWER_TOKENS} tokens for the answer; {cost}",
@@ -382,7 +398,10 @@ async fn called(registry: &Registry, provider: &str, model: &str, price: Option<
                 (true, cost) if price.is_some() => DollarAmount(cost).to_string(),
                 _ => "cost unknown".to_owned(),
             };
-            let by = answer.model.filter(|by| by != model).map(|by| format!(" as `{by}`")).unwrap_or_default();
+            let by = match answer.model {
+                Some(by) if by != model => format!(" as `{by}`"),
+                _ => String::new(),
+            };
             let seconds = began.elapsed().as_secs_f64();
             finding(what, CheckupResult::Fine, format!("answers{by} in {seconds:.1}s ({cost})"))
         }
@@ -395,15 +414,24 @@ fn wanted(args: &DoctorCommandArgs, offer: &ModelCatalog) -> Vec<(String, String
     if !args.models.is_real() {
         return Vec::new();
     }
+    let mut wanted = Vec::new();
     // Without any workflow, too.
     if args.models.every_call_models().next().is_some() {
         let engine = Engine::new().settings(offer.found.settings.clone());
-        let price = |provider: &str, model: &str| engine.model_price(&format!("{provider}:{model}"));
-        return args.models.every_call_models().map(|(p, m)| (p.to_owned(), m.to_owned(), price(p, m))).collect();
+        for (provider, model) in args.models.every_call_models() {
+            let price = engine.model_price(&format!("{provider}:{model}"));
+            wanted.push((provider.to_owned(), model.to_owned(), price));
+        }
+        return wanted;
     }
-    let callable = offer.models.iter().filter(|model| model.problem.is_none());
-    let parts = callable.filter_map(|model| Some((model.name.split_once(':')?, model.price.clone())));
-    parts.map(|((provider, model), price)| (provider.to_owned(), model.to_owned(), price)).collect()
+    for model in &offer.models {
+        if model.problem.is_none()
+            && let Some((provider, name)) = model.name.split_once(':')
+        {
+            wanted.push((provider.to_owned(), name.to_owned(), model.price.clone()));
+        }
+    }
+    wanted
 }
 
 /// The maximum cost of the call.

@@ -120,8 +120,12 @@ pub fn run(args: &ResumeCommandArgs) -> Result<u8, u8> {
         Some(run) => vec![run.clone()],
         None => all(args)?,
     };
-    let all = ids.iter().map(|run| one(args, run).unwrap_or_else(|code| code));
-    Ok(all.max().unwrap_or(exit::OK))
+    let mut worst = exit::OK;
+    for run in &ids {
+        let (Ok(code) | Err(code)) = one(args, run);
+        worst = worst.max(code);
+    }
+    Ok(worst)
 }
 
 fn all(args: &ResumeCommandArgs) -> Result<Vec<String>, u8> {
@@ -165,7 +169,10 @@ fn ended(args: &ResumeCommandArgs, store: Arc<dyn Store>, record: &Record) -> Re
     if record.content == Content::Result {
         // Of such a run nothing else is left, not even its files.
         let outcome = await_run(only_result(&*store, record.clone()))?;
-        return Ok(outcome.result.map_or(exit::FAILED, |value| print_result(&args.show, &value)));
+        return Ok(match outcome.result {
+            Ok(value) => print_result(&args.show, &value),
+            Err(_) => exit::FAILED,
+        });
     }
     let stored = run_history::read_run(&*store, &record.run)?;
     if let Some(path) = &args.show.trace {
@@ -173,8 +180,10 @@ fn ended(args: &ResumeCommandArgs, store: Arc<dyn Store>, record: &Record) -> Re
     }
     let end = run_history::end_event(&store, &stored)?;
     let called = run_history::find_called_failure(&store, record)?;
-    let again = |end| print_again(&args.show, stored.flow.loaded_target(), &end, called.as_ref());
-    let code = end.map_or(exit::FAILED, again);
+    let code = match end {
+        Some(end) => print_again(&args.show, stored.flow.loaded_target(), &end, called.as_ref()),
+        None => exit::FAILED,
+    };
     let options = RunOptions::or_of_stored(args.store.store_option(), args.host.permissions(args.no_config), &stored);
     suggestions::after_stop(&run_history::next_commands(&store, record, &[], called.as_ref(), &options)?);
     Ok(code)
@@ -205,11 +214,14 @@ fn one(args: &ResumeCommandArgs, run: &str) -> Result<u8, u8> {
     let unread = target.as_deref().map(|target| (target, false));
     let stored = read.map_err(|error| did_not_continue(&error, &run, &own, None, unread))?;
     let settings = run_history::permitted_settings(&*store, &stored, args.no_config, args.show.quiet)?;
-    let edited = target.map(|target| (target, stored.note.is_some()));
-    if let Some(note) = stored.note.as_ref().filter(|_| !args.show.quiet) {
+    if let Some(note) = &stored.note
+        && !args.show.quiet
+    {
         output::print_note(note);
     }
-    if let Some(base) = stored.started.basis.as_ref().and_then(|basis| basis.earlier_run()).filter(|_| !args.show.quiet)
+    if let Some(basis) = &stored.started.basis
+        && let Some(base) = basis.earlier_run()
+        && !args.show.quiet
         && let Err(StoreError::NoRun { .. }) = block_on(store.record(base))?
     {
         output::print_note(format!(
@@ -223,15 +235,20 @@ fn one(args: &ResumeCommandArgs, run: &str) -> Result<u8, u8> {
     let session = TerminalSession::new(&args.show, flow.loaded_target());
     let engine = session.build_engine(&args.host, &settings, true);
     let engine = engine.permissions(args.host.permissions(args.no_config)).store(store.clone());
-    let engine = engine.recovery_policy(args.unknown.map_or(settings.recovery, UnknownArg::recovery_policy));
+    let engine = engine.recovery_policy(match args.unknown {
+        Some(unknown) => unknown.recovery_policy(),
+        None => settings.recovery,
+    });
     let engine = engine.run_spec(args.spec.run_spec()).as_begun(&stored);
     let options = RunOptions::or_of_stored(args.store.store_option(), args.host.permissions(args.no_config), &stored);
-    let edited = edited.as_ref().map(|(target, is_changed)| (target.as_str(), *is_changed));
+    let edited = target.as_deref().map(|target| (target, stored.note.is_some()));
     let ready = block_on(engine.ready_again(&stored, &args.rerun))?
         .map_err(|error| did_not_continue(&error, &run, &options, model.as_deref(), edited))?;
     announce_source(now.answers == "embedded" || args.host.models.is_embedded(), &ready);
     session.set_resumed();
-    record.base.iter().for_each(|base| session.set_reused_run(base));
+    if let Some(base) = &record.base {
+        session.set_reused_run(base);
+    }
     session.announce_start(&ready, None, Some(&run));
     let answers_from = ready.answers_from().clone();
     let owner = engine.owner();
@@ -279,11 +296,14 @@ async fn claimed(owner: &Arc<Owner>, run: &str, options: &RunOptions) -> Result<
 /// Refuses `--rerun` for a run that starts every step itself. A run that its tools have started may need it.
 fn nothing_to_rerun(args: &ResumeCommandArgs, store: &Arc<dyn Store>, record: &Record) -> Result<u8, u8> {
     let waits = run_history::list_waiting(store, record)?;
-    let called = waits.iter().find_map(|one| {
-        let (called, why) = one.run.as_ref().zip(one.why.as_deref())?;
-        let options = args.host.run_options(&args.store, args.no_config);
-        Some(format!("it waits for run {called}: use `{}`", options.resume_command(called, &[why])))
-    });
+    let mut called = None;
+    for activity in &waits {
+        if let (Some(run), Some(why)) = (&activity.run, activity.why.as_deref()) {
+            let options = args.host.run_options(&args.store, args.no_config);
+            called = Some(format!("it waits for run {run}: use `{}`", options.resume_command(run, &[why])));
+            break;
+        }
+    }
     Ok(output::report_not_started(
         &format!("run {} does not reuse results of an earlier run, so nothing in it would be repeated", record.run),
         Some(called.as_deref().unwrap_or("remove `--rerun`")),
@@ -328,10 +348,13 @@ fn edited(args: &ResumeCommandArgs, run: &str, target: &str) -> Result<u8, u8> {
             refuse_other(&run, was, &flow, seen)?;
         }
         if args.dry_run {
-            return seen.map(|seen| print_preview(&run, &seen)).map_err(|error| did_not_start(&error));
+            let seen = seen.map_err(|error| did_not_start(&error))?;
+            return Ok(print_preview(&run, &seen));
         }
         // What cannot be foreseen is reported when it runs.
-        request = seen.map_or(request, |seen| seen.request);
+        if let Ok(seen) = seen {
+            request = seen.request;
+        }
     }
     based.run_flow(&run, &flow, async |engine| engine.edit_run(&flow, &request).await)
 }
@@ -356,14 +379,16 @@ fn refuse_called(args: &ResumeCommandArgs, run: &str, named: &LoadTarget) -> Res
 /// The name of the flow of a run, if the flow of the file has another one.
 fn other_flow(args: &ResumeCommandArgs, run: &str, flow: &Flow) -> Result<Option<String>, u8> {
     let was = await_store(args.store.open_to_read()?.record(run))?.flow;
-    Ok(Some(was).filter(|was| *was != *flow.loaded_target().program.name))
+    Ok(if *was == *flow.loaded_target().program.name { None } else { Some(was) })
 }
 
 /// Refuses a file of another flow, if it has nothing to do with the run: nothing would be kept, and nothing would stop
 /// for an activity of the run. A flow that was only renamed has both.
 fn refuse_other(run: &str, was: &str, flow: &Flow, seen: &EditPreview) -> Result<(), u8> {
-    if seen.lines.iter().flat_map(ActivityDecision::and_called).any(ActivityDecision::is_decided_by_earlier) {
-        return Ok(());
+    for line in &seen.lines {
+        if line.and_called().any(ActivityDecision::is_decided_by_earlier) {
+            return Ok(());
+        }
     }
     let now = &flow.loaded_target().program.name;
     Err(output::report_not_started(
@@ -380,12 +405,10 @@ fn other_input(args: &ResumeCommandArgs, run: &str, flow: &Flow) -> Result<Optio
     }
     if json.is_none() {
         let store = args.store.open_to_read()?;
-        let earlier = run_history::read_run(&*store, run)?
-            .started
-            .input
-            .map(PrivateValue::into_exact)
-            .filter(|input| input.as_object().is_some());
-        if let Some(Ok(input)) = earlier.map(|earlier| parse_typed_input(&loaded.program, &args.inputs, Some(earlier)))
+        let earlier = run_history::read_run(&*store, run)?.started.input.map(PrivateValue::into_exact);
+        if let Some(earlier) = earlier
+            && earlier.as_object().is_some()
+            && let Ok(input) = parse_typed_input(&loaded.program, &args.inputs, Some(earlier))
         {
             return Ok(input);
         }

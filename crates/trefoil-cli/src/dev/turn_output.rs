@@ -74,14 +74,18 @@ fn is_printed(found: &Diagnostic) -> bool {
 /// Prints the new findings, and the total number.
 pub fn print_findings(before: Option<&LoadReport>, now: &LoadReport, failed: bool) {
     let all: Vec<&Diagnostic> = now.diagnostics.iter().filter(|d| is_printed(d)).collect();
-    let known: BTreeSet<String> = before
-        .into_iter()
-        .flat_map(|report| &report.diagnostics)
-        .filter(|d| is_printed(d))
-        .map(|d| format!("{}{}", d.rule, d.message))
-        .collect();
-    let is_new = |d: &&&Diagnostic| failed || !known.contains(&format!("{}{}", d.rule, d.message));
-    let new: Vec<Diagnostic> = all.iter().filter(is_new).map(|d| (*d).clone()).collect();
+    let mut known: BTreeSet<String> = BTreeSet::new();
+    if let Some(before) = before {
+        for found in before.diagnostics.iter().filter(|found| is_printed(found)) {
+            known.insert(format!("{}{}", found.rule, found.message));
+        }
+    }
+    let mut new: Vec<Diagnostic> = Vec::new();
+    for found in &all {
+        if failed || !known.contains(&format!("{}{}", found.rule, found.message)) {
+            new.push((*found).clone());
+        }
+    }
     if !new.is_empty() {
         output::print_line(output::format_message_findings(&new, &now.files));
     }
@@ -135,9 +139,15 @@ pub fn print_reuse(
     if lines.is_empty() {
         return;
     }
-    let kept = lines.iter().flat_map(ActivityDecision::and_called).filter(|line| line.fate.is_kept()).count();
-    let results = words::count_of(kept as u64, "result");
-    let saved = reuse_reasons::format_savings(lines).map(|saved| format!(" (saved {saved})")).unwrap_or_default();
+    let mut kept: u64 = 0;
+    for line in lines {
+        kept += line.and_called().filter(|line| line.fate.is_kept()).count() as u64;
+    }
+    let results = words::count_of(kept, "result");
+    let saved = match reuse_reasons::format_savings(lines) {
+        Some(saved) => format!(" (saved {saved})"),
+        None => String::new(),
+    };
     let (made, spent) = (words::format_new_results(made), format_cost(&outcome.usage));
     let took = format_time(u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
     let (how, bold) = (how(outcome, files), anstyle::Style::new().bold());
@@ -159,13 +169,26 @@ fn print_aside(text: &str) {
 
 /// Prints a whole result: an object by property.
 pub fn print_run_result(now: &Value) {
-    let texts: Vec<String> = match now {
-        Value::Object(members) => members.iter().map(|(name, value)| format!("{name}: {}", value.to_text())).collect(),
-        other => vec![other.to_text().to_string()],
-    };
+    let mut texts: Vec<String> = Vec::new();
+    match now {
+        Value::Object(members) => {
+            for (name, value) in members.iter() {
+                texts.push(format!("{name}: {}", value.to_text()));
+            }
+        }
+        other => texts.push(other.to_text().to_string()),
+    }
     let width = output::terminal_width().saturating_sub(4);
-    let lines = |line: &str| if line.is_empty() { vec![String::new()] } else { wrap_text(line, width) };
-    let all: Vec<String> = texts.iter().flat_map(|text| text.lines()).flat_map(lines).collect();
+    let mut all: Vec<String> = Vec::new();
+    for text in &texts {
+        for line in text.lines() {
+            if line.is_empty() {
+                all.push(String::new());
+            } else {
+                all.extend(wrap_text(line, width));
+            }
+        }
+    }
     output::print_line("result:");
     all.iter().take(RESULT).for_each(|line| output::print_line(shown!("  │ {}", line)));
     if all.len() > RESULT {
@@ -179,7 +202,10 @@ pub fn print_waiting(run: &str, all: &[AwaitedActivity], options: &RunOptions) {
         match (&one.why, called_repeats(one).first()) {
             (Some(why), Some(name)) => would_repeat(name, why),
             (Some(why), None) if why.code == LIMIT_CODE => {
-                let of = one.calls.last().map(|call| call.without_try()).unwrap_or_default();
+                let of = match one.calls.last() {
+                    Some(call) => call.without_try(),
+                    None => "",
+                };
                 output::print_line(format!(
                     "waiting: the flow that `{}` calls: {}",
                     escape_line(of),
@@ -211,8 +237,11 @@ pub fn format_input(program: &Program, input: Option<&Value>) -> String {
     let text = match &shown {
         None => "none".to_owned(),
         Some(Value::Object(members)) => {
-            let one = |(key, value): (&std::sync::Arc<str>, &Value)| format!("{key}={}", value.to_text());
-            members.iter().map(one).collect::<Vec<_>>().join(" ")
+            let mut parts = Vec::new();
+            for (name, value) in members.iter() {
+                parts.push(format!("{name}={}", value.to_text()));
+            }
+            parts.join(" ")
         }
         Some(other) => other.to_text().to_string(),
     };
@@ -222,7 +251,7 @@ pub fn format_input(program: &Program, input: Option<&Value>) -> String {
 impl DevLoop<'_> {
     /// Prints the steps that the last turn changed, and the result. `whole`: without limits.
     pub(super) fn show_digest(&self, digest: &TurnDigest, whole: bool) {
-        let look = diff_layout(Some(MOST).filter(|_| !whole));
+        let look = diff_layout(if whole { None } else { Some(MOST) });
         digest.render_steps(look).iter().for_each(output::print_line);
         match (digest.render_result(look), &digest.results) {
             (Some(lines), _) => lines.iter().for_each(output::print_line),
@@ -241,28 +270,30 @@ impl DevLoop<'_> {
 
     /// Prints the input, what the session has used, and the keys.
     pub(super) fn print_hint(&self) {
-        let last = self.last.as_ref();
-        let session = self.session.format_total().map(|total| format!(" · this session: {total}")).unwrap_or_default();
-        let of = last
-            .map(|last| format!("input: {}", format_input(&last.flow.loaded_target().program, last.input.as_ref())));
-        if let Some(of) = of {
-            print_aside(&format!("{of}{session}"));
+        let session = match self.session.format_total() {
+            Some(total) => format!(" · this session: {total}"),
+            None => String::new(),
+        };
+        if let Some(last) = &self.last {
+            let input = format_input(&last.flow.loaded_target().program, last.input.as_ref());
+            print_aside(&format!("input: {input}{session}"));
         }
         self.print_keys();
     }
 
     /// Prints which keys can be pressed now.
     pub(super) fn print_keys(&self) {
-        let last = self.last.as_ref();
         let mut keys = vec!["save a file, or press"];
-        if last.is_some_and(|last| last.waiting.iter().any(|one| one.sort != "run")) {
-            keys.push("a answer ·");
-        }
-        if last.is_some_and(|last| last.repeats.is_some()) {
-            keys.push("y allow it ·");
+        if let Some(last) = &self.last {
+            if last.waiting.iter().any(|activity| activity.sort != "run") {
+                keys.push("a answer ·");
+            }
+            if last.repeats.is_some() {
+                keys.push("y allow it ·");
+            }
         }
         keys.extend(["Enter again ·", "r all ·", "f from a step ·", "i input ·"]);
-        if self.digest.as_ref().is_some_and(|digest| !digest.is_short(diff_layout(Some(MOST)))) {
+        if matches!(&self.digest, Some(digest) if !digest.is_short(diff_layout(Some(MOST)))) {
             keys.push("d show all ·");
         }
         keys.extend(["t trace ·", "q quit"]);

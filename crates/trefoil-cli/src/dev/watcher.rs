@@ -45,16 +45,16 @@ impl TargetWatcher {
     /// Watches nothing yet. Saves are sent to `saved`.
     pub fn new(target: &Path, saved: UnboundedSender<DevEvent>) -> Result<Self, notify::Error> {
         let target = std::path::absolute(target).unwrap_or_else(|_| target.to_owned());
-        let project = if is_folder(&target) { target } else { target.parent().map(Path::to_owned).unwrap_or_default() };
+        let project =
+            if is_folder(&target) { target } else { target.parent().unwrap_or(Path::new("")).to_owned() };
         let files: Arc<Mutex<BTreeSet<PathBuf>>> = Arc::default();
         let grown = Arc::new(AtomicBool::new(true));
         let (known, grows, within) = (files.clone(), grown.clone(), project.clone());
         // Others write to the same folders, such as the store. What is above a known file concerns it, too.
         let concerns = move |path: &PathBuf| {
-            let manifest = path.extension().and_then(|e| e.to_str()).is_some_and(|e| MANIFESTS.contains(&e));
             let known = lock(&known);
             let from = known.range::<Path, _>((Bound::Included(path.as_path()), Bound::Unbounded)).next();
-            manifest || from.is_some_and(|known| known.starts_with(path))
+            is_manifest(path) || matches!(from, Some(known) if known.starts_with(path))
         };
         let tell = move |event: Result<Event, notify::Error>| {
             let Ok(event) = event else { return };
@@ -85,22 +85,26 @@ impl TargetWatcher {
         for file in files {
             let Ok(file) = std::path::absolute(file) else { continue };
             // What a link leads to is saved where it is.
-            let real = Some(resolve_links(&file)).filter(|real| *real != file);
+            let real = resolve_links(&file);
             let mut known = lock(&self.files);
-            known.extend(real);
+            if real != file {
+                known.insert(real);
+            }
             known.insert(file);
         }
         let known: Vec<PathBuf> = lock(&self.files).iter().cloned().collect();
-        let wanted: BTreeSet<PathBuf> = known.iter().flat_map(|file| self.above(file)).collect();
+        let mut wanted: BTreeSet<PathBuf> = BTreeSet::new();
+        for file in &known {
+            wanted.extend(self.above(file));
+        }
         for folder in &wanted {
             self.watch(folder)?;
         }
         if self.is_told && self.grown.swap(false, Ordering::SeqCst) {
             let walk = WalkBuilder::new(&self.project).max_depth(Some(DEPTH)).filter_entry(is_searched).build();
-            let folders = walk.flatten().map(ignore::DirEntry::into_path).take(FOLDERS);
-            for folder in folders {
+            for entry in walk.flatten().take(FOLDERS) {
                 // The files of the target are watched anyway.
-                let _ = self.watch(&folder);
+                let _ = self.watch(entry.path());
             }
         }
         Ok(())
@@ -108,14 +112,18 @@ impl TargetWatcher {
 
     /// The folders to watch for a file: its own, and those above it that may be replaced.
     fn above(&self, file: &Path) -> Vec<PathBuf> {
-        let first =
-            if is_folder(file) { Some(file) } else { file.ancestors().skip(1).find(|folder| is_folder(folder)) };
-        let Some(first) = first else { return Vec::new() };
-        let parents = first.ancestors().skip(1).enumerate();
-        // The parent of the outermost folder reports that this folder was replaced.
-        let parents = parents.take_while(|(n, folder)| *n == 0 || folder.starts_with(&self.project));
-        let parents = parents.map(|(_, folder)| folder).filter(|folder| folder.parent().is_some());
-        std::iter::once(first).chain(parents).map(Path::to_owned).collect()
+        let Some(first) = file.ancestors().find(|folder| is_folder(folder)) else { return Vec::new() };
+        let mut folders = vec![first.to_owned()];
+        for (n, folder) in first.ancestors().skip(1).enumerate() {
+            // The parent of the outermost folder reports that this folder was replaced.
+            if n > 0 && !folder.starts_with(&self.project) {
+                break;
+            }
+            if folder.parent().is_some() {
+                folders.push(folder.to_owned());
+            }
+        }
+        folders
     }
 
     fn watch(&mut self, folder: &Path) -> Result<(), notify::Error> {
@@ -136,6 +144,12 @@ impl TargetWatcher {
     }
 }
 
+/// Whether a file may become part of the target.
+fn is_manifest(path: &Path) -> bool {
+    let Some(extension) = path.extension() else { return false };
+    matches!(extension.to_str(), Some(extension) if MANIFESTS.contains(&extension))
+}
+
 /// Whether a folder is one in which manifests are looked for.
 fn is_searched(entry: &ignore::DirEntry) -> bool {
     is_folder(entry.path()) && entry.file_name() != "node_modules" && entry.file_name() != "target"
@@ -143,7 +157,13 @@ fn is_searched(entry: &ignore::DirEntry) -> bool {
 
 /// The files of a target.
 pub fn target_files(loaded: &LoadedTarget) -> Vec<PathBuf> {
-    let sources = loaded.files.iter().map(|(_, file)| PathBuf::from(file.name()));
-    let named = loaded.env_files.iter().map(|file| file.path.clone());
-    sources.chain(loaded.texts.keys().cloned()).chain(named).collect()
+    let mut files = Vec::new();
+    for (_, file) in loaded.files.iter() {
+        files.push(PathBuf::from(file.name()));
+    }
+    files.extend(loaded.texts.keys().cloned());
+    for file in &loaded.env_files {
+        files.push(file.path.clone());
+    }
+    files
 }

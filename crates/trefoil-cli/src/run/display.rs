@@ -129,11 +129,15 @@ impl RunDisplay {
             DisplayMode::Lines => {
                 view.say_starts(|_| true);
                 view.say_held(None);
-                let stopped = outcome.result.as_ref().err().filter(|_| outcome.is_refused());
-                let stopped =
-                    stopped.and_then(|error| Some(escape_line(error.key.as_ref()?.display_name()).into_owned()));
-                let waits = outcome.suspended && stopped.is_none();
-                let left: Vec<String> = stopped.into_iter().chain(view.progress.expected.iter().cloned()).collect();
+                let mut left: Vec<String> = Vec::new();
+                if let Some(error) = failed
+                    && outcome.is_refused()
+                    && let Some(key) = &error.key
+                {
+                    left.push(escape_line(key.display_name()).into_owned());
+                }
+                let waits = outcome.suspended && left.is_empty();
+                left.extend(view.progress.expected.iter().cloned());
                 if !left.is_empty() && !waits {
                     output::print_line(look.replace_unsupported(&format!("did not run: {}", left.join(", "))));
                 }
@@ -160,7 +164,8 @@ impl RunDisplay {
     pub fn last_answer(&self, key: &str) -> Option<String> {
         let view = self.inner.view();
         let node = view.progress.find_node(view.progress.view.step_around(key)?)?;
-        Some(node.row.answer.clone()).filter(|answer| !answer.is_empty())
+        let answer = &node.row.answer;
+        if answer.is_empty() { None } else { Some(answer.clone()) }
     }
     /// The names of the fan-outs of which not all failed items were shown.
     pub fn more_failed(&self) -> Vec<String> {
@@ -203,9 +208,10 @@ impl EventSink for RunDisplay {
         let about = view.progress.apply_event(event);
         view.clock = Some((event.at_ms, Instant::now()));
         if self.inner.mode == DisplayMode::Live && !view.past {
-            let note = notes::event_note(event, &view.progress);
-            let step = view.progress.step_title(event).map(str::to_owned);
-            view.notes.extend(note.map(|note| (step, note)));
+            if let Some(note) = notes::event_note(event, &view.progress) {
+                let step = view.progress.step_title(event).map(str::to_owned);
+                view.notes.push((step, note));
+            }
         }
         if self.inner.mode != DisplayMode::Lines || view.past {
             return;
@@ -214,7 +220,7 @@ impl EventSink for RunDisplay {
             view.starts.retain(|(of, ..)| Some(*of) != about);
         }
         let node = about.and_then(|number| view.progress.find_node(number));
-        let is_kept = node.is_some_and(|node| is_kept(event, node));
+        let is_kept = matches!(node, Some(node) if is_kept(event, node));
         let Some(line) = event_line(event, node, &view.progress, self.inner.look) else {
             view.say_held(Some(event));
             return;
@@ -228,8 +234,11 @@ impl EventSink for RunDisplay {
             _ => view.say_starts(|_| true),
         }
         view.say_held(Some(event));
-        let node = about.and_then(|number| view.progress.find_node(number));
-        if matches!(event.kind, EventKind::StepFinished { .. }) && node.is_some_and(|node| node.has_asked) {
+        let has_asked = match about {
+            Some(number) => matches!(view.progress.find_node(number), Some(node) if node.has_asked),
+            None => false,
+        };
+        if matches!(event.kind, EventKind::StepFinished { .. }) && has_asked {
             view.held = Some((event.key.clone(), line));
         } else {
             output::print_line(&line);
@@ -241,10 +250,14 @@ impl EventSink for RunDisplay {
         view.progress.caught_up();
         if self.inner.mode == DisplayMode::Lines {
             let all = view.progress.kept_count();
-            let said = view.progress.kept_steps().take(KEPT).map(kept_line);
+            for node in view.progress.kept_steps().take(KEPT) {
+                output::print_line(self.inner.look.replace_unsupported(&kept_line(node)));
+            }
             let more = all.saturating_sub(KEPT);
-            let more = (more > 0).then(|| format!("{:>9}  … {more} more", "kept"));
-            said.chain(more).for_each(|line| output::print_line(self.inner.look.replace_unsupported(&line)));
+            if more > 0 {
+                let line = format!("{:>9}  … {more} more", "kept");
+                output::print_line(self.inner.look.replace_unsupported(&line));
+            }
         }
     }
 }
@@ -279,20 +292,30 @@ impl SharedDisplay {
 impl DisplayState {
     /// The current time on the run's work clock.
     fn now(&self) -> u64 {
-        self.clock.map_or(0, |(at, since)| at.saturating_add(since.elapsed().as_millis() as u64))
+        match self.clock {
+            Some((at, since)) => at.saturating_add(since.elapsed().as_millis() as u64),
+            None => 0,
+        }
     }
     /// Prints the lines of calls that started at such a time.
     fn say_starts(&mut self, is_due: impl Fn(&Instant) -> bool) {
-        let (due, rest) = std::mem::take(&mut self.starts).into_iter().partition(|(_, since, _)| is_due(since));
-        self.starts = rest;
-        let due: Vec<(usize, Instant, String)> = due;
-        due.iter().for_each(|(.., line)| output::print_line(line));
+        let mut due = Vec::new();
+        for start in std::mem::take(&mut self.starts) {
+            if is_due(&start.1) {
+                due.push(start);
+            } else {
+                self.starts.push(start);
+            }
+        }
+        for (.., line) in &due {
+            output::print_line(line);
+        }
     }
     /// Prints the held line, unless this event is a failure of the same step.
     fn say_held(&mut self, event: Option<&Event>) {
         let Some((key, line)) = self.held.take() else { return };
-        let failed = |event: &Event| matches!(event.kind, EventKind::StepFailed { .. }) && event.key == key;
-        if !event.is_some_and(failed) {
+        let has_failed = matches!(event, Some(event) if matches!(event.kind, EventKind::StepFailed { .. }) && event.key == key);
+        if !has_failed {
             output::print_line(&line);
         }
     }

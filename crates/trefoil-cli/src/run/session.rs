@@ -74,7 +74,9 @@ impl<'s> TerminalSession<'s> {
             self.warn(script.unknown_names(&self.loaded.program));
             let _ = self.script.set(script.clone());
         }
-        if let Some(run) = run.filter(|_| !self.show.quiet) {
+        if let Some(run) = run
+            && !self.show.quiet
+        {
             output::print_line(format!("run {run}"));
         }
         self.shown.show_start(self.loaded, &ready.answers_from().to_string(), seed);
@@ -106,43 +108,54 @@ impl<'s> TerminalSession<'s> {
         kept: Option<KeptRun<'_>>,
         start: impl AsyncFnOnce() -> Result<Run, Error>,
     ) -> Result<FinishedRun<'s>, u8> {
-        let record =
-            |path| TraceRecording::new(path, trefoil_host::run_about(self.loaded, answers_from), self.tracer.clone());
-        let recording = self.show.trace.clone().map(record).transpose()?;
+        let recording = match &self.show.trace {
+            Some(path) => {
+                let about = trefoil_host::run_about(self.loaded, answers_from);
+                Some(Arc::new(TraceRecording::new(path.clone(), about, self.tracer.clone())?))
+            }
+            None => None,
+        };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| cannot_start(&error))?;
         let started = runtime.block_on(start()).map_err(|error| did_not_start(&error))?;
         // For a run that is stopped and does not end in time, for example because its store does not respond.
         let again = kept.map(|kept| kept.options.to_continue(started.id(), &[]));
-        let stop = SignalStop::start_listening(started.cancel_switch(), recording.map(Arc::new), again)
+        let stop = SignalStop::start_listening(started.cancel_switch(), recording, again)
             .map_err(|error| cannot_start(&error))?;
         let outcome = runtime.block_on(started.wait_outcome());
         self.tracer.record_outcome(&outcome);
-        let unused = self.script.get().filter(|_| outcome.result.is_ok()).map(|script| script.unused_answers());
-        self.tracer.add_warnings(unused.clone().unwrap_or_default());
+        let unused = match self.script.get() {
+            Some(script) if outcome.result.is_ok() => script.unused_answers(),
+            _ => Vec::new(),
+        };
+        self.tracer.add_warnings(unused.clone());
         let error = outcome.result.as_ref().err();
         let called = async {
-            let (owner, error) = engine.owner().zip(error)?;
+            let (Some(owner), Some(error)) = (engine.owner(), error) else { return None };
             called_failure(owner.store(), &outcome.run, error).await
         };
         let called = runtime.block_on(called);
-        let model = error.and_then(|error| other_model_of(&self.loaded.program, error, called.as_ref()));
+        let model = match error {
+            Some(error) => other_model_of(&self.loaded.program, error, called.as_ref()),
+            None => None,
+        };
         self.tracer.failed_in(called.clone());
         let models = async {
-            let (owner, _) = engine.owner().zip(error)?;
+            let (Some(owner), Some(_)) = (engine.owner(), error) else { return None };
             let called = called.as_ref().map(|called| called.run.as_str());
             Some(models_of_run(&**owner.store(), &outcome.run, called).await)
         };
         let models = runtime.block_on(models).unwrap_or_default();
-        let next = |kept: KeptRun<'_>| {
-            let stopped = StoppedRun::of_outcome(&outcome, model.as_deref(), kept.edited);
-            let stopped = StoppedRun { called: called.as_ref(), ..stopped };
-            // The first entry could not be written.
-            let is_lost =
-                !outcome.continues && outcome.result.as_ref().is_err_and(|error| error.code == "JOURNAL_ERROR");
-            if is_lost { Vec::new() } else { stopped.next_commands(&kept.options.clone().with_models(models)) }
+        // The first entry could not be written.
+        let is_lost = !outcome.continues && matches!(&outcome.result, Err(error) if error.code == "JOURNAL_ERROR");
+        let next = match kept {
+            Some(kept) if !is_lost => {
+                let stopped = StoppedRun::of_outcome(&outcome, model.as_deref(), kept.edited);
+                let stopped = StoppedRun { called: called.as_ref(), ..stopped };
+                stopped.next_commands(&kept.options.clone().with_models(models))
+            }
+            _ => Vec::new(),
         };
-        let next = kept.map(next).unwrap_or_default();
         self.tracer.set_suggestions(next.clone());
         let released = runtime.block_on(engine.release_runs());
         // Waits for pending reads of the store, because the last connection to close moves the log into the database.
@@ -159,7 +172,6 @@ impl<'s> TerminalSession<'s> {
             code = output::report_failure(&message, None);
         }
         let store = engine.owner().map(|owner| owner.store().clone());
-        let unused = unused.unwrap_or_default();
         Ok(FinishedRun { session: self, placeholders, outcome, called, next, unused, store, code })
     }
 }
@@ -217,10 +229,13 @@ impl FinishedRun<'_> {
         if !show.quiet {
             unused.iter().for_each(output::print_warning);
         }
-        let is_stopped = outcome.result.as_ref().is_err_and(|error| error.code == "INTERRUPTED");
-        let asked = store.as_ref().filter(|_| is_stopped && end.is_kept);
-        let asked =
-            asked.map(|store| run_history::stored_questions(store, &outcome.run, &end.options)).unwrap_or_default();
+        let is_stopped = matches!(&outcome.result, Err(error) if error.code == "INTERRUPTED");
+        let asked = match &store {
+            Some(store) if is_stopped && end.is_kept => {
+                run_history::stored_questions(store, &outcome.run, &end.options)
+            }
+            _ => Vec::new(),
+        };
         let ended = (&outcome, called.as_ref(), &*asked, &*next);
         if !show.quiet && end.is_kept && (outcome.result.is_err() || end.keeps_prompts) {
             for step in shown.more_failed() {
@@ -247,7 +262,7 @@ fn seen(store: &dyn Store, run: &str, options: &RunOptions) -> u8 {
     if reader == StdoutReader::Somebody {
         return forgotten(store, run);
     }
-    let is_last = async { store.record(run).await.is_ok_and(|record| record.content == Content::Result) };
+    let is_last = async { matches!(store.record(run).await, Ok(record) if record.content == Content::Result) };
     if block_on(is_last) != Ok(true) {
         return exit::OK;
     }
@@ -297,7 +312,7 @@ fn told(
             if let Some(target) = end.target
                 && (person || (placeholders && code == exit::OK && !show.quiet))
             {
-                let stored = end.keeps_prompts.then_some(&*outcome.run);
+                let stored = if end.keeps_prompts { Some(&*outcome.run) } else { None };
                 suggestions::after_success(target, (trace.as_deref(), stored), placeholders, &end.options);
             }
             suggestions::after_stop(next);
@@ -322,8 +337,10 @@ fn told(
         _ => output::print_line(report::format_failure(loaded, error, called, end.answers, end.is_kept).trim_end()),
     }
     if !show.quiet {
-        let key = error.key.as_ref().filter(|_| !cancelled);
-        let answer = key.and_then(|key| shown.last_answer(&key.0));
+        let answer = match &error.key {
+            Some(key) if !cancelled => shown.last_answer(&key.0),
+            _ => None,
+        };
         report::usage_lines(outcome, answer.as_deref()).iter().for_each(output::print_line);
     }
     // The first entry could not be written.
@@ -340,8 +357,9 @@ fn told(
     suggestions::after_stop(next);
     // A user who stopped the run knows how to run it again, and what a waiting run needs is already shown.
     if !show.quiet && (!is_clear || trace.is_some()) {
-        let stored = (end.is_kept && !lost).then_some(&*outcome.run);
-        suggestions::after_failure(trace.as_deref(), stored, (!is_clear).then_some(error.code.as_str()), &end.options);
+        let stored = if end.is_kept && !lost { Some(&*outcome.run) } else { None };
+        let code = if is_clear { None } else { Some(error.code.as_str()) };
+        suggestions::after_failure(trace.as_deref(), stored, code, &end.options);
     }
     match cancelled {
         true => exit::CANCELLED,
