@@ -57,7 +57,8 @@ pub struct CatalogModel {
 impl CatalogModel {
     /// The provider; `None` for an alias.
     pub fn provider(&self) -> Option<&str> {
-        self.name.split_once(':').map(|(provider, _)| provider)
+        let (provider, _) = self.name.split_once(':')?;
+        Some(provider)
     }
 }
 
@@ -72,7 +73,8 @@ impl ModelCatalog {
         if !found.findings.is_empty() {
             output::print_line(output::format_message_findings(&found.findings, &found.files).trim_end());
         }
-        let allowed = options.allowed.iter().chain(&found.settings.allowed).cloned().collect();
+        let mut allowed = options.allowed.clone();
+        allowed.extend(found.settings.allowed.iter().cloned());
         let options = LoadOptions { allowed, supplied: found.settings.supplied_declarations(), ..options };
         let all = match &target.id {
             None => load_programs(&target.path, &options),
@@ -95,13 +97,15 @@ impl ModelCatalog {
                 .choose_models(&mut program)
                 .unwrap_or_else(|_| trefoil::AnswersFrom::AsWritten.into());
             for entry in entries {
-                let asked = models_used_from(&program, *entry).into_iter();
-                asked.for_each(|(agent, model)| add(&mut models, &agent, model_name(&model), &engine, &registry));
+                for (agent, model) in models_used_from(&program, *entry) {
+                    add(&mut models, &agent, model_name(&model), &engine, &registry);
+                }
             }
             for (step, others) in &answering.fallbacks {
                 let StepKind::Model(call) = &program.steps[*step].kind else { continue };
-                let names = others.iter().map(ToString::to_string);
-                names.for_each(|name| add(&mut models, &call.speaker, name, &engine, &registry));
+                for name in others.iter() {
+                    add(&mut models, &call.speaker, name.to_string(), &engine, &registry);
+                }
             }
         }
         models.sort_by(|a, b| a.name.cmp(&b.name));
@@ -111,11 +115,12 @@ impl ModelCatalog {
 
     /// Whether a provider is configured or used.
     pub fn is_of_interest(&self, one: &ProviderConfiguration) -> bool {
-        let wanted = |name: &str| name.split_once(':').is_some_and(|(provider, _)| provider == one.provider);
-        let aliases = self.aliases.iter().flat_map(|alias| &alias.models);
-        !matches!(one.availability, ProviderAvailability::NoKey { .. })
-            || one.has_key
-            || self.models.iter().map(|model| &model.name).chain(aliases).any(|name| wanted(name))
+        if one.has_key || !matches!(one.availability, ProviderAvailability::NoKey { .. }) {
+            return true;
+        }
+        let is_wanted = |name: &String| matches!(name.split_once(':'), Some((provider, _)) if provider == one.provider);
+        self.models.iter().any(|model| is_wanted(&model.name))
+            || self.aliases.iter().any(|alias| alias.models.iter().any(is_wanted))
     }
 }
 
@@ -146,8 +151,9 @@ fn add(models: &mut Vec<CatalogModel>, agent: &str, name: String, engine: &Engin
 fn alias(model: &ModelOverride) -> Option<ModelAlias> {
     match model {
         ModelOverride::For { name, provider, model, others } => {
-            let models = std::iter::once(format!("{provider}:{model}")).chain(others.iter().map(ToString::to_string));
-            Some(ModelAlias { name: name.to_string(), models: models.collect() })
+            let mut models = vec![format!("{provider}:{model}")];
+            models.extend(others.iter().map(ToString::to_string));
+            Some(ModelAlias { name: name.to_string(), models })
         }
         _ => None,
     }

@@ -44,7 +44,12 @@ pub fn write_result(text: impl Into<TerminalText>) -> u8 {
     // Written in one piece, because a writer that strips colours would write each line separately.
     let shown = if has_result_colors() { text.as_str().into() } else { text.without_colors() };
     let mut out = stdout().lock();
-    write_exit_code(out.write_all(shown.as_bytes()).and_then(|()| out.flush()))
+    write_exit_code(write_at_once(&mut out, shown.as_bytes()))
+}
+
+fn write_at_once(out: &mut impl Write, bytes: &[u8]) -> std::io::Result<()> {
+    out.write_all(bytes)?;
+    out.flush()
 }
 
 /// Writes a result for programs, byte by byte as it is. On a terminal, people see it, so it is escaped there.
@@ -54,7 +59,7 @@ pub fn write_data(text: &str) -> u8 {
         return write_result(text);
     }
     let mut out = stdout().lock();
-    write_exit_code(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+    write_exit_code(write_at_once(&mut out, text.as_bytes()))
 }
 
 /// Writes JSON with a line break at the end. Characters that a terminal would obey are escaped in its strings everywhere,
@@ -73,7 +78,8 @@ pub fn json_text(text: &str) -> u8 {
 /// Like [`json_result`], for callers that report failures themselves.
 pub fn json_line(value: &impl ToString) -> std::io::Result<()> {
     let mut out = stdout().lock();
-    writeln!(out, "{}", escape_json(value)).and_then(|()| out.flush())
+    writeln!(out, "{}", escape_json(value))?;
+    out.flush()
 }
 
 /// The answers of a protocol, one JSON text in each line. On a terminal they are escaped.
@@ -204,7 +210,7 @@ pub fn draw_picture(text: &TerminalText) {
 fn draw(text: &str) {
     let mut out = stderr().lock();
     // A failure to write to stderr cannot be reported.
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    let _ = write_at_once(&mut out, text.as_bytes());
 }
 
 /// Prints a run's result. On a terminal, escapes control characters, because a model wrote the text. Returns the exit
@@ -245,9 +251,10 @@ pub fn has_colors() -> bool {
 
 /// The current rows and columns of the terminal.
 pub fn screen_size() -> (usize, usize) {
-    let size = terminal_size::terminal_size_of(stderr());
-    let size = size.filter(|(width, height)| width.0 > 0 && height.0 > 0);
-    size.map_or((24, 80), |(width, height)| (usize::from(height.0), usize::from(width.0)))
+    match terminal_size::terminal_size_of(stderr()) {
+        Some((width, height)) if width.0 > 0 && height.0 > 0 => (usize::from(height.0), usize::from(width.0)),
+        _ => (24, 80),
+    }
 }
 
 /// Prints an error and how to fix it.
@@ -280,7 +287,11 @@ pub fn format_message_findings(all: &[Diagnostic], files: &SourceFiles) -> Termi
 /// The columns of the terminal.
 pub fn terminal_width() -> usize {
     let size = terminal_size::terminal_size_of(stderr()).or_else(terminal_size::terminal_size);
-    size.map_or(120, |(width, _)| usize::from(width.0)).clamp(40, 200)
+    let width = match size {
+        Some((width, _)) => usize::from(width.0),
+        None => 120,
+    };
+    width.clamp(40, 200)
 }
 
 /// Whether the user can be prompted.

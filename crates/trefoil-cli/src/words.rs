@@ -51,16 +51,24 @@ pub fn format_calls(n: u64) -> String {
 
 /// `1 model call and 2 tool calls made, 1 command run`
 pub fn format_new_results(made: NewResults) -> String {
-    let some =
-        |n: u64, one: &str| (n > 0).then(|| format!("{} {one}{}", group_digits(n), if n == 1 { "" } else { "s" }));
-    let calls: Vec<String> =
-        [some(made.model_calls, "model call"), some(made.tool_calls, "tool call")].into_iter().flatten().collect();
-    let all = [
-        (!calls.is_empty()).then(|| format!("{} made", calls.join(" and "))),
-        some(made.commands, "command").map(|commands| format!("{commands} run")),
-        some(made.questions, "question").map(|questions| format!("{questions} asked")),
-    ];
-    let all: Vec<String> = all.into_iter().flatten().collect();
+    let some = |n: u64, noun: &str| format!("{} {noun}{}", group_digits(n), if n == 1 { "" } else { "s" });
+    let mut calls = Vec::new();
+    if made.model_calls > 0 {
+        calls.push(some(made.model_calls, "model call"));
+    }
+    if made.tool_calls > 0 {
+        calls.push(some(made.tool_calls, "tool call"));
+    }
+    let mut all = Vec::new();
+    if !calls.is_empty() {
+        all.push(format!("{} made", calls.join(" and ")));
+    }
+    if made.commands > 0 {
+        all.push(format!("{} run", some(made.commands, "command")));
+    }
+    if made.questions > 0 {
+        all.push(format!("{} asked", some(made.questions, "question")));
+    }
     if all.is_empty() { "no calls made".to_owned() } else { all.join(", ") }
 }
 
@@ -103,7 +111,10 @@ pub fn one_line(text: &str) -> String {
             out.push(' ');
         }
         // A word may be as long as the whole text.
-        let end = word.char_indices().nth(LINE).map_or(word.len(), |(end, _)| end);
+        let end = match word.char_indices().nth(LINE) {
+            Some((end, _)) => end,
+            None => word.len(),
+        };
         out.push_str(&escape_line(word.get(..end).unwrap_or(word)));
         if out.chars().count() > LINE {
             break;
@@ -117,16 +128,21 @@ pub fn preview_value(value: &Value) -> String {
     match value {
         Value::Object(members) => {
             // The result of an AEGIS or SirenSpec step is an object around its output.
-            if let Some(inner) = members.get("output").filter(|v| !v.is_null()) {
+            if let Some(inner) = members.get("output")
+                && !inner.is_null()
+            {
                 return preview_value(inner);
             }
-            let one = |(key, value): (&std::sync::Arc<str>, &Value)| {
-                format!("{}: {}", escape_line(key), preview_value(value))
-            };
-            match members.len() {
-                1 => members.values().next().map(preview_value).unwrap_or_default(),
-                _ => members.iter().take(12).map(one).collect::<Vec<_>>().join(", "),
+            if let Some(only) = members.values().next()
+                && members.len() == 1
+            {
+                return preview_value(only);
             }
+            let mut parts = Vec::new();
+            for (key, value) in members.iter().take(12) {
+                parts.push(format!("{}: {}", escape_line(key), preview_value(value)));
+            }
+            parts.join(", ")
         }
         Value::List(items) => items.iter().take(12).map(preview_value).collect::<Vec<_>>().join(" | "),
         Value::Str(text) => match parse_structured(text) {
@@ -140,8 +156,10 @@ pub fn preview_value(value: &Value) -> String {
 /// The object or list that a text is the JSON of.
 pub fn parse_structured(text: &str) -> Option<Value> {
     let text = json_text(text);
-    let begins = text.starts_with(['{', '[']);
-    (begins && text.len() < 20_000).then(|| Value::parse(text).ok()).flatten()
+    if !text.starts_with(['{', '[']) || text.len() >= 20_000 {
+        return None;
+    }
+    Value::parse(text).ok()
 }
 
 /// The start of a text that fits in a width, with a mark for the rest.
@@ -170,12 +188,17 @@ pub fn fit_end(text: &str, width: usize, rest: &str) -> String {
         return text.to_owned();
     }
     let mut used = rest.width();
-    let kept = text.chars().rev().take_while(|c| {
+    let mut kept: Vec<char> = Vec::new();
+    for c in text.chars().rev() {
         used += c.width().unwrap_or(0);
-        used <= width
-    });
-    let kept: Vec<char> = kept.collect();
-    rest.chars().take(width).chain(kept.into_iter().rev()).collect()
+        if used > width {
+            break;
+        }
+        kept.push(c);
+    }
+    let mut out: String = rest.chars().take(width).collect();
+    out.extend(kept.into_iter().rev());
+    out
 }
 
 /// Wraps a text between words; a word that is too wide gets a separate line.

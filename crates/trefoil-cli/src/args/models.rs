@@ -25,7 +25,11 @@ impl ModelArgs {
     }
     /// Applies only the choice.
     pub fn choose_models(&self, engine: Engine) -> Engine {
-        self.models.iter().fold(engine, |engine, model| engine.model(model.clone()))
+        let mut engine = engine;
+        for model in &self.models {
+            engine = engine.model(model.clone());
+        }
+        engine
     }
     /// Those of them that concern one of several programs: the models of names that it does not use are for others. A name that none
     /// uses concerns all of them, so that it is reported.
@@ -47,11 +51,14 @@ impl ModelArgs {
     }
     /// The first model that was chosen, for every call or for a name, as it is written.
     pub fn first_choice(&self) -> Option<String> {
-        self.models.iter().find_map(|model| match model {
-            ModelOverride::Named { provider, model } => Some(format!("{provider}:{model}")),
-            ModelOverride::For { name, provider, model, .. } => Some(format!("{name}={provider}:{model}")),
-            ModelOverride::Embedded | ModelOverride::Scripted(_) => None,
-        })
+        for model in &self.models {
+            match model {
+                ModelOverride::Named { provider, model } => return Some(format!("{provider}:{model}")),
+                ModelOverride::For { name, provider, model, .. } => return Some(format!("{name}={provider}:{model}")),
+                ModelOverride::Embedded | ModelOverride::Scripted(_) => {}
+            }
+        }
+        None
     }
     /// Whether a real model may be called.
     pub fn is_real(&self) -> bool {
@@ -65,5 +72,8 @@ impl ModelArgs {
 
 fn read(text: &str) -> Result<ModelOverride, String> {
     let read = text.parse::<ModelOverride>().map_err(|error| error.help.unwrap_or(error.message))?;
-    read.unknown_provider().map_or(Ok(read), Err)
+    match read.unknown_provider() {
+        Some(why) => Err(why),
+        None => Ok(read),
+    }
 }

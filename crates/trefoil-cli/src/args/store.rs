@@ -38,7 +38,7 @@ impl ContentArg {
     pub fn or_of_environment(no_content: bool) -> Self {
         let of_environment = || {
             let command = Self::augment_args(clap::Command::new("trefoil"));
-            command.try_get_matches_from(["trefoil"]).is_ok_and(|read| read.get_flag("no_content"))
+            matches!(command.try_get_matches_from(["trefoil"]), Ok(read) if read.get_flag("no_content"))
         };
         Self { no_content: no_content || of_environment() }
     }
@@ -92,9 +92,8 @@ impl StoreArgs {
 
     /// Opens the store for a new run. If that fails, the help suggests a run without a store.
     pub fn open_for_new_run(&self, durability: &DurabilityArg) -> Result<Arc<dyn Store>, u8> {
-        let opened = self.store_location().and_then(|location| location.open(durability.options()));
-        opened.map_err(|error| match store_advice(&error).filter(|_| error.is_of_the_store()) {
-            Some(help) => {
+        self.open(durability.options()).map_err(|error| match store_advice(&error) {
+            Some(help) if error.is_of_the_store() => {
                 // Joins the alternatives into one list.
                 let help = help.replace(", or ", ", ");
                 output::report_not_started(
@@ -102,7 +101,7 @@ impl StoreArgs {
                     Some(&format!("{help}, or store nothing with `--ephemeral`")),
                 )
             }
-            None => refuse_store(&error),
+            _ => refuse_store(&error),
         })
     }
 
@@ -121,13 +120,16 @@ impl StoreArgs {
         self.open_with(StoreOptions::default(), refuse_space)
     }
 
+    fn open(&self, options: StoreOptions) -> Result<Arc<dyn Store>, StoreError> {
+        self.store_location()?.open(options)
+    }
+
     fn existing(&self, options: StoreOptions) -> Result<Arc<dyn Store>, u8> {
         self.open_with(options, refuse_store)
     }
 
     fn open_with(&self, options: StoreOptions, refuse: fn(&StoreError) -> u8) -> Result<Arc<dyn Store>, u8> {
-        let opened =
-            self.store_location().and_then(|location| location.open(StoreOptions { create: false, ..options }));
+        let opened = self.open(StoreOptions { create: false, ..options });
         let store = opened.map_err(|error| refuse(&error))?;
         block_on(store.reclaim_runs(store.clock().wall_ms()))?.map_err(|error| refuse(&error))?;
         Ok(store)
@@ -158,19 +160,27 @@ impl StoreArgs {
 
     /// The option for suggested commands, without a password.
     pub fn store_option(&self) -> String {
-        let place = self.place.as_ref().and_then(|place| StoreLocation::parse(place, env).ok());
-        place.as_ref().map(store_option).unwrap_or_default()
+        match self.named_location() {
+            Some(location) => store_option(&location),
+            None => String::new(),
+        }
     }
 
     /// The same for commands that are used in any folder.
     #[cfg(feature = "mcp")]
     pub fn store_option_anywhere(&self) -> String {
-        let place = self.place.as_ref().and_then(|place| StoreLocation::parse(place, env).ok());
-        let place = place.map(|place| match place {
-            StoreLocation::File(path) => StoreLocation::File(std::path::absolute(&path).unwrap_or(path)),
-            server => server,
-        });
-        place.as_ref().map(store_option).unwrap_or_default()
+        match self.named_location() {
+            Some(StoreLocation::File(path)) => {
+                let path = std::path::absolute(&path).unwrap_or(path);
+                store_option(&StoreLocation::File(path))
+            }
+            Some(server) => store_option(&server),
+            None => String::new(),
+        }
+    }
+
+    fn named_location(&self) -> Option<StoreLocation> {
+        StoreLocation::parse(self.place.as_ref()?, env).ok()
     }
 }
 

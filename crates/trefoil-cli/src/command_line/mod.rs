@@ -86,7 +86,9 @@ pub fn run_command(command: CliCommand) -> u8 {
         CliCommand::Trust(args) => Ok(commands::trust::run(&args)),
         CliCommand::Completions(args) => Ok(commands::completions::run(&args, CliArguments::command())),
     };
-    done.unwrap_or_else(|code| code)
+    match done {
+        Ok(code) | Err(code) => code,
+    }
 }
 
 /// The commands by what one wants to do.
@@ -114,8 +116,12 @@ fn grouped(command: clap::Command) -> clap::Command {
     let mut all = String::new();
     for (title, names) in GROUPS {
         all.push_str(&format!("\n\n{title}:"));
-        for own in names.iter().filter_map(|name| command.find_subcommand(name)) {
-            let about = own.get_about().map(ToString::to_string).unwrap_or_default();
+        for name in names {
+            let Some(own) = command.find_subcommand(name) else { continue };
+            let about = match own.get_about() {
+                Some(about) => about.to_string(),
+                None => String::new(),
+            };
             let lines = wrap_text(&about, width.saturating_sub(16)).join(&format!("\n{:16}", ""));
             all.push_str(&format!("\n  {:<12}  {lines}", own.get_name()));
         }
@@ -161,8 +167,7 @@ pub fn nearest_command(mut error: clap::Error) -> clap::Error {
         };
     }
     // The standard library says: invalid digit found in string.
-    let of_number = |source: &(dyn std::error::Error + 'static)| source.is::<std::num::ParseIntError>();
-    if error.source().is_some_and(of_number) {
+    if matches!(error.source(), Some(source) if source.is::<std::num::ParseIntError>()) {
         let part = |kind| error.get(kind).map(ToString::to_string).unwrap_or_default();
         let (value, option) = (part(ContextKind::InvalidValue), part(ContextKind::InvalidArg));
         let message = format!("invalid value '{value}' for '{option}': it is not a whole number");
@@ -170,7 +175,8 @@ pub fn nearest_command(mut error: clap::Error) -> clap::Error {
     }
     let mut words = std::env::args().skip_while(|word| word != "--reuse").skip(1);
     if error.kind() == ErrorKind::UnknownArgument
-        && let Some(run) = words.next().filter(|word| !word.starts_with('-'))
+        && let Some(run) = words.next()
+        && !run.starts_with('-')
     {
         let tip = format!("to reuse answers of one run, write `--reuse={run}`");
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
@@ -181,7 +187,7 @@ pub fn nearest_command(mut error: clap::Error) -> clap::Error {
 /// Prints an error about the arguments, and ends the process. They may be names of files that a shell filled in, so text that a
 /// terminal would obey is escaped.
 pub fn exit_with_error(error: clap::Error) -> ! {
-    let is_plain = |word: std::ffi::OsString| word.to_str().is_some_and(|word| escape_line(word) == word);
+    let is_plain = |word: OsString| matches!(word.to_str(), Some(word) if escape_line(word) == word);
     if !error.use_stderr() || std::env::args_os().all(is_plain) {
         error.exit();
     }

@@ -4,9 +4,9 @@ use std::io::BufRead as _;
 
 use clap::Args;
 use serde_json::{Value as Json, json};
-use trefoil::{Engine, Flow};
 use trefoil::models::{ProviderAvailability, Registry};
 use trefoil::store::{Store as _, StoreError};
+use trefoil::{Engine, Flow};
 use trefoil_ir::Program;
 use trefoil_ir::prices::{DollarAmount, ModelPrice, estimate};
 use trefoil_machine::RunSpec;

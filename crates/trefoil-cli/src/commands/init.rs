@@ -54,29 +54,55 @@ pub fn run(args: &InitCommandArgs) -> u8 {
 /// The template chosen by arguments or on the terminal.
 fn chosen(args: &InitCommandArgs) -> Result<&'static ShapeTemplate, (String, Option<String>)> {
     let usage = "`trefoil init --format agntz --shape loop my-flow`".to_owned();
-    let format = args.format.clone().or_else(|| {
-        let choices: Vec<(&str, String)> = list_formats().into_iter().map(|f| (f, shapes_of(f))).collect();
-        ask("Format?", &choices)
-    });
+    let format = match &args.format {
+        Some(format) => Some(format.clone()),
+        None => ask_format(),
+    };
     let Some(format) = format else {
         return Err((format!("choose a format: {}", list_formats().join(", ")), Some(usage)));
     };
-    let shape = args.shape.clone().or_else(|| {
-        let there = SHAPES.iter().filter(|s| find_template(&format, s.name).is_some());
-        let choices: Vec<(&str, String)> = there.map(|s| (s.name, s.about.to_owned())).collect();
-        ask("Shape?", &choices)
-    });
+    let shape = match &args.shape {
+        Some(shape) => Some(shape.clone()),
+        None => ask_shape(&format),
+    };
     let Some(shape) = shape else {
         return Err((format!("choose a shape: {}", shapes_of(&format)), Some(usage)));
     };
-    find_template(&format, &shape).ok_or_else(|| {
-        let why = MISSING.iter().find(|m| m.format == format && m.shape == shape).map_or("", |m| m.why);
-        (format!("`{format}` has no shape `{shape}`: {why}"), Some(format!("available: {}", shapes_of(&format))))
-    })
+    if let Some(template) = find_template(&format, &shape) {
+        return Ok(template);
+    }
+    let why = match MISSING.iter().find(|missing| missing.format == format && missing.shape == shape) {
+        Some(missing) => missing.why,
+        None => "",
+    };
+    Err((format!("`{format}` has no shape `{shape}`: {why}"), Some(format!("available: {}", shapes_of(&format)))))
+}
+
+fn ask_format() -> Option<String> {
+    let mut choices = Vec::new();
+    for format in list_formats() {
+        choices.push((format, shapes_of(format)));
+    }
+    ask("Format?", &choices)
+}
+
+fn ask_shape(format: &str) -> Option<String> {
+    let mut choices = Vec::new();
+    for shape in SHAPES {
+        if find_template(format, shape.name).is_some() {
+            choices.push((shape.name, shape.about.to_owned()));
+        }
+    }
+    ask("Shape?", &choices)
 }
 
 fn shapes_of(format: &str) -> String {
-    let shapes: Vec<_> = TEMPLATES.iter().filter(|t| t.format == format).map(|t| t.shape).collect();
+    let mut shapes = Vec::new();
+    for template in TEMPLATES {
+        if template.format == format {
+            shapes.push(template.shape);
+        }
+    }
     shapes.join(", ")
 }
 
@@ -87,19 +113,21 @@ fn ask(question: &str, choices: &[(&str, String)]) -> Option<String> {
     }
     let shown: Vec<(&str, &str)> = choices.iter().map(|(name, about)| (*name, about.as_str())).collect();
     let chosen = selection_list::pick_choice(question, &shown)?;
-    choices.get(chosen).map(|(name, _)| (*name).to_owned())
+    let (name, _) = choices.get(chosen)?;
+    Some((*name).to_owned())
 }
 
 fn write_all(args: &InitCommandArgs, template: &ShapeTemplate) -> u8 {
     let folder = &args.folder;
     let name = args.name.as_deref().unwrap_or(NAME);
-    let files: Vec<(PathBuf, String)> = template
-        .files
-        .iter()
-        .map(|(file, text)| (folder.join(file.replace("NAME", name)), text.replace("NAME", name)))
-        .collect();
-    let there = files.iter().filter(|(path, _)| path.symlink_metadata().is_ok());
-    let taken: Vec<String> = there.map(|(path, _)| format!("`{}`", path.display())).collect();
+    let (mut files, mut taken) = (Vec::new(), Vec::new());
+    for (file, text) in template.files {
+        let path = folder.join(file.replace("NAME", name));
+        if path.symlink_metadata().is_ok() {
+            taken.push(format!("`{}`", path.display()));
+        }
+        files.push((path, text.replace("NAME", name)));
+    }
     if !taken.is_empty() {
         let message = format!("nothing was written, because of existing files: {}", taken.join(", "));
         return output::report_not_started(
@@ -114,11 +142,19 @@ fn write_all(args: &InitCommandArgs, template: &ShapeTemplate) -> u8 {
         output::print_line(format!("wrote {}", path.display()));
     }
     output::print_line("\nNext:\n");
-    let main = files.first().map(|(path, _)| path.display().to_string()).unwrap_or_default();
+    let main = match files.first() {
+        Some((path, _)) => path.display().to_string(),
+        None => String::new(),
+    };
     let (folder, input) = (folder.display().to_string(), template.arguments);
     let run = PrintedCommand::Try { target: &main, input };
     let all = [PrintedCommand::Check(&folder), run, PrintedCommand::Plan(&main)];
-    output::write_data(&all.map(|command| format!("{}\n", RunOptions::default().render_command(command))).concat())
+    let mut commands = String::new();
+    for command in all {
+        commands.push_str(&RunOptions::default().render_command(command));
+        commands.push('\n');
+    }
+    output::write_data(&commands)
 }
 
 fn write(path: &Path, text: &str) -> std::io::Result<()> {

@@ -35,53 +35,60 @@ pub fn run(args: &ModelsCommandArgs) -> Result<u8, u8> {
 
 fn text(offer: &ModelCatalog, target: &str) -> String {
     let mut out = "providers\n".to_owned();
-    let (shown, others): (Vec<_>, Vec<_>) = offer.providers.iter().partition(|one| offer.is_of_interest(one));
-    let rows = shown.iter().map(|one| {
+    let mut others = Vec::new();
+    let mut rows = Vec::new();
+    for one in &offer.providers {
+        if !offer.is_of_interest(one) {
+            others.push(one.provider);
+            continue;
+        }
         let address = one.address.as_deref().unwrap_or("no address");
-        [one.provider.to_owned(), status(one), format!("{}{}", escape_line(address), said_by(one))]
-    });
+        rows.push([one.provider.to_owned(), status(one), format!("{}{}", escape_line(address), said_by(one))]);
+    }
     out += &indented(rows);
     if !others.is_empty() {
-        let names: Vec<&str> = others.iter().map(|one| one.provider).collect();
-        out += &format!("  not set up: {}\n", names.join(", "));
+        out += &format!("  not set up: {}\n", others.join(", "));
     }
     if !offer.aliases.is_empty() {
         out += "\naliases\n";
-        let rows = offer.aliases.iter().map(|ModelAlias { name, models }| {
-            [
-                escape_line(name).into_owned(),
-                models.iter().map(|model| escape_line(model)).collect::<Vec<_>>().join(", else "),
-            ]
-        });
+        let mut rows = Vec::new();
+        for ModelAlias { name, models } in &offer.aliases {
+            let models: Vec<_> = models.iter().map(|model| escape_line(model)).collect();
+            rows.push([escape_line(name).into_owned(), models.join(", else ")]);
+        }
         out += &indented(rows);
     }
     out += &format!("\nmodels in {}\n", escape_line(target));
     if offer.models.is_empty() {
         out += "  none\n";
     }
-    let rows = offer.models.iter().map(|model| {
+    let mut rows = Vec::new();
+    for model in &offer.models {
         let price = match &model.price {
             Some(price) if price.is_free() => "free".to_owned(),
             Some(price) => format!("{} in, {} out", DollarAmount(price.rates.input), DollarAmount(price.rates.output)),
             None => "price unknown".to_owned(),
         };
-        let window = model
-            .window
-            .map_or_else(|| "window unknown".to_owned(), |window| format!("{} tokens", group_digits(window)));
+        let window = match model.window {
+            Some(window) => format!("{} tokens", group_digits(window)),
+            None => "window unknown".to_owned(),
+        };
         let agents: Vec<_> = model.agents.iter().map(|agent| escape_line(agent)).collect();
-        [escape_line(&model.name).into_owned(), price, window, agents.join(", ")]
-    });
+        rows.push([escape_line(&model.name).into_owned(), price, window, agents.join(", ")]);
+    }
     out += &indented(rows);
-    if offer.models.iter().any(|model| model.price.as_ref().is_some_and(|price| !price.is_free())) {
+    if offer.models.iter().any(|model| matches!(&model.price, Some(price) if !price.is_free())) {
         out += "  prices are per million tokens\n";
     }
-    for (model, why) in offer.models.iter().filter_map(|model| Some((model, model.problem.as_ref()?))) {
-        out += &format!("\n{} cannot be called: {}\n", escape_line(&model.name), escape_line(why));
+    for model in &offer.models {
+        if let Some(why) = &model.problem {
+            out += &format!("\n{} cannot be called: {}\n", escape_line(&model.name), escape_line(why));
+        }
     }
     out
 }
 
-fn indented<const N: usize>(rows: impl Iterator<Item = [String; N]>) -> String {
+fn indented<const N: usize>(rows: Vec<[String; N]>) -> String {
     format_columns(rows).iter().map(|line| format!("  {line}\n")).collect()
 }
 
@@ -108,8 +115,10 @@ fn said_by(one: &ProviderConfiguration) -> String {
 
 fn as_json(offer: &ModelCatalog) -> Json {
     let providers: Vec<Json> = offer.providers.iter().map(provider).collect();
-    let aliases: Vec<Json> =
-        offer.aliases.iter().map(|ModelAlias { name, models }| json!({"name": name, "models": models})).collect();
+    let mut aliases: Vec<Json> = Vec::new();
+    for ModelAlias { name, models } in &offer.aliases {
+        aliases.push(json!({"name": name, "models": models}));
+    }
     let models: Vec<Json> = offer.models.iter().map(model).collect();
     json!({"version": 1, "providers": providers, "aliases": aliases, "models": models})
 }
@@ -138,7 +147,7 @@ fn provider(one: &ProviderConfiguration) -> Json {
 
 /// `None` if nothing is missing.
 fn status_text(one: &ProviderConfiguration) -> Option<String> {
-    (one.availability != ProviderAvailability::Ready).then(|| status(one))
+    if one.availability == ProviderAvailability::Ready { None } else { Some(status(one)) }
 }
 
 fn model(model: &CatalogModel) -> Json {

@@ -67,9 +67,11 @@ pub struct RunCommandArgs {
 /// Warns about text options that the flow does not use.
 fn warn_of_texts(args: &RunCommandArgs, dialect: &str) {
     let given = [("--context", args.texts.context.is_some()), ("--skills", args.texts.skills.is_some())];
-    if trefoil_front::front_end(dialect).is_some_and(|front| !front.reads_texts()) {
-        for (option, _) in given.iter().filter(|(_, given)| *given) {
-            output::print_warning(format!("`{option}` has no effect, because {dialect} manifests do not use it"));
+    if matches!(trefoil_front::front_end(dialect), Some(front) if !front.reads_texts()) {
+        for (option, is_given) in given {
+            if is_given {
+                output::print_warning(format!("`{option}` has no effect, because {dialect} manifests do not use it"));
+            }
         }
     }
 }
@@ -120,7 +122,7 @@ pub fn run(args: &RunCommandArgs) -> Result<u8, u8> {
     let options = LoadOptions {
         context: args.texts.context.clone(),
         skills: args.texts.skills.clone(),
-        checks: (!args.no_check).then(CheckOptions::default),
+        checks: if args.no_check { None } else { Some(CheckOptions::default()) },
         ..args.target.load_options_with(&settings)
     };
     let loaded = trefoil_project::load::load_target(&args.target.parse_target(), &options);
@@ -145,7 +147,10 @@ pub fn run(args: &RunCommandArgs) -> Result<u8, u8> {
         let store = args.store.open_for_new_run(&args.durability)?;
         prune_expired(&*store, settings.keep, args.show.quiet)?;
         if let Some(run) = &args.reuse {
-            let run = run.as_ref().map(|run| await_store(full_id(&*store, run))).transpose()?;
+            let run = match run {
+                Some(run) => Some(await_store(full_id(&*store, run))?),
+                None => None,
+            };
             engine = engine.reuse_answers(run);
         }
         engine = engine.store(store);
@@ -155,11 +160,15 @@ pub fn run(args: &RunCommandArgs) -> Result<u8, u8> {
         engine = engine.commands(CommandShell::default()).for_others();
     }
     // At a terminal, what is missing in the input is asked for, but first what nobody could answer.
-    let judged = (!interactive).then_some(&input);
+    let judged = if interactive { None } else { Some(&input) };
     let ready = await_run(engine.ready_for(&flow, judged))?;
+    let mut warnings: Vec<String> = Vec::new();
+    warnings.extend(many);
     // What is asked for is not missing, so there are no warnings.
-    let warnings = if interactive { Vec::new() } else { missing_inputs::input_warnings(loaded, input.as_ref()) };
-    let ready = ready.with_warnings(many.into_iter().chain(warnings).collect());
+    if !interactive {
+        warnings.extend(missing_inputs::input_warnings(loaded, input.as_ref()));
+    }
+    let ready = ready.with_warnings(warnings);
     let input = if interactive { missing_inputs::prompt_missing(loaded, input)? } else { input };
     ready.check_input(&input).map_err(|error| did_not_start(&error))?;
     if args.detach {
@@ -167,14 +176,16 @@ pub fn run(args: &RunCommandArgs) -> Result<u8, u8> {
     }
     overwrite_guard::refuse_source_overwrite(args.show.trace.as_deref(), &loaded.files)?;
     announce_source(args.host.models.is_embedded(), &ready);
-    session.announce_start(&ready, args.seed, Some(ready.run_id()).filter(|_| !args.ephemeral));
+    let run = if args.ephemeral { None } else { Some(ready.run_id()) };
+    session.announce_start(&ready, args.seed, run);
     let answers_from = ready.answers_from().clone();
     let reused = ready.step_decisions();
     let options = args.host.run_options(&args.store, args.target.read.no_config);
     let options = args.target.with_read_options(options);
     let target = args.target.target.as_str();
     let keeps_prompts = !args.ephemeral && args.content.keeps_prompts();
-    let kept = (!args.ephemeral).then_some(KeptRun { options: &options, edited: Some((target, false)) });
+    let kept = KeptRun { options: &options, edited: Some((target, false)) };
+    let kept = if args.ephemeral { None } else { Some(kept) };
     let end = session.run_to_end(&engine, &answers_from, kept, async || ready.start_run(&input))?;
     if args.reuse.is_some() && !args.show.quiet {
         reuse::report_reused_answers(&reused);
@@ -212,7 +223,8 @@ fn not_started(args: &RunCommandArgs, options: &LoadOptions, report: &LoadReport
         !args.no_check && trefoil_project::load::load_target(&args.target.parse_target(), &unchecked).is_ok();
     let help = match args.no_check {
         true => Some("`--no-check` cannot skip these errors: the file cannot be loaded"),
-        false => only_rules.then_some("to run it anyway, add `--no-check`"),
+        false if only_rules => Some("to run it anyway, add `--no-check`"),
+        false => None,
     };
     output::report_not_started(&format!("the run did not start because of {of}"), help)
 }
@@ -226,12 +238,19 @@ fn count_calls(args: &RunCommandArgs, loaded: &LoadedTarget, settings: &Settings
         args.target.with_read_options(RunOptions::default()).render_command(PrintedCommand::Plan(&args.target.target));
     let breakdown = format!("see `{plan}` for the breakdown; raise `--max-calls`, or lower an iteration limit");
     // Answers that are reused are no calls: how many there are is known when the run comes to them.
-    if let Some(why) = too_many_calls(&calls, args.spec.limits.max_calls).filter(|_| args.reuse.is_none()) {
+    if let Some(why) = too_many_calls(&calls, args.spec.limits.max_calls)
+        && args.reuse.is_none()
+    {
         return Err(output::report_not_started(&format!("the run did not start: {why}"), Some(&breakdown)));
     }
     let is_many = args.spec.limits.max_calls.is_none() && (calls.endless || calls.fixed > limits::MANY_CALLS);
-    let message = format!("this run may make {}; it stops after {most} (see `{plan}`)", call_number(&calls));
-    Ok(is_many.then(|| format!("{message}; change the limit with `--max-calls`")))
+    if !is_many {
+        return Ok(None);
+    }
+    let calls = call_number(&calls);
+    Ok(Some(format!(
+        "this run may make {calls}; it stops after {most} (see `{plan}`); change the limit with `--max-calls`"
+    )))
 }
 
 /// Reports the number of warnings; `check` shows their texts, and less severe findings.

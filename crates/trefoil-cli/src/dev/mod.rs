@@ -202,8 +202,10 @@ impl<'a> DevLoop<'a> {
 
     fn go(mut self) -> Result<u8, u8> {
         let target = self.args.target.parse_target().path;
-        let input = self.args.input_json.as_deref().and_then(|argument| argument.strip_prefix('@'));
-        let files = [target].into_iter().chain(input.map(Into::into));
+        let mut files = vec![target];
+        if let Some(input) = turn::input_file(self.args.input_json.as_deref()) {
+            files.push(input.into());
+        }
         self.watch.add_files(files).map_err(|error| cannot_start(&error))?;
         self.last = self.begin_with()?;
         let mut next = Some(TurnRequest::default());
@@ -241,9 +243,15 @@ impl<'a> DevLoop<'a> {
         if let Err(error) = released {
             output::print_error(&error.to_string(), None);
         }
-        if let Some(last) = self.last.as_ref().filter(|last| last.is_open) {
-            let repeats = last.repeats.iter().flat_map(|allowed| &allowed.rerun);
-            let steps: Vec<&str> = repeats.map(|step| own_step(step)).collect();
+        if let Some(last) = &self.last
+            && last.is_open
+        {
+            let mut steps: Vec<&str> = Vec::new();
+            if let Some(allowed) = &last.repeats {
+                for step in &allowed.rerun {
+                    steps.push(own_step(step));
+                }
+            }
             let options = self.args.host.run_options(&self.args.store, self.args.target.read.no_config);
             let why: Vec<_> = last.limit.iter().collect();
             let command = options.render_command(PrintedCommand::Resume { run: &last.run, steps: &steps, why: &why });
@@ -260,15 +268,16 @@ impl<'a> DevLoop<'a> {
         let args = self.args;
         if let Some(run) = &args.run {
             let run = await_store(full_id(&self.store, run))?;
-            return self.read_last_run(&run).map(Some);
+            return Ok(Some(self.read_last_run(&run)?));
         }
         if args.fresh {
             return Ok(None);
         }
         let loaded = self.read_target(&args.target.find_settings()).1;
         let last = block_on(last_of(&*self.store, &args.target.parse_target(), loaded.as_ref()))?;
+        let Some(last) = last else { return Ok(None) };
         // A run that this version cannot replay cannot be brought up to date.
-        Ok(last.and_then(|last| self.read_last_run(&last.run).ok()))
+        Ok(self.read_last_run(&last.run).ok())
     }
 
     /// Waits for the next event. While the last run waits, answers from elsewhere are events, too.
@@ -277,7 +286,7 @@ impl<'a> DevLoop<'a> {
             if let Some(one) = self.later.pop_front() {
                 break one;
             }
-            let waits = self.last.as_ref().is_some_and(|last| last.is_open && !last.waiting.is_empty());
+            let waits = matches!(&self.last, Some(last) if last.is_open && !last.waiting.is_empty());
             let most = if waits { POLL } else { Duration::MAX };
             let (happenings, signals) = (&mut self.happenings, &mut self.signals);
             let one = self.runtime.block_on(async { tokio::time::timeout(most, next(happenings, signals)).await.ok() });

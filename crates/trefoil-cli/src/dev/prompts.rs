@@ -81,7 +81,10 @@ impl DevLoop<'_> {
             "input: {}",
             turn_output::format_input(&flow.loaded_target().program, before.as_ref())
         ));
-        let line = self.line("new input (text, JSON, or key=value)> ").filter(|line| !line.trim().is_empty())?;
+        let line = self.line("new input (text, JSON, or key=value)> ")?;
+        if line.trim().is_empty() {
+            return None;
+        }
         let before = before.filter(|before| matches!(before, Value::Object(_)));
         let given = match super::typed(&line) {
             object @ Value::Object(_) => Ok(Some(object)),
@@ -103,37 +106,55 @@ impl DevLoop<'_> {
             return None;
         };
         // The files may have been saved since the run.
-        let is_there = |step: &LabelledOutput| self.flow.as_ref().is_none_or(|flow| has_step(flow, &step.label));
-        let all: Vec<_> = last.steps.iter().filter(|(_, step)| is_there(step)).collect();
-        let mut labels: BTreeMap<&str, usize> = BTreeMap::new();
-        all.iter().for_each(|(_, step)| *labels.entry(&step.label).or_default() += 1);
-        let name = |(key, step): (&String, &LabelledOutput)| match labels.get(step.label.as_str()) {
-            Some(1) => step.label.clone(),
-            _ => key.clone(),
+        let is_there = |step: &LabelledOutput| match &self.flow {
+            Some(flow) => has_step(flow, &step.label),
+            None => true,
         };
-        let keys: Vec<String> = all.iter().map(|(key, _)| (*key).clone()).collect();
-        let steps: Vec<String> = all.into_iter().map(name).collect();
+        let mut all: Vec<(&String, &LabelledOutput)> = Vec::new();
+        let mut labels: BTreeMap<&str, usize> = BTreeMap::new();
+        for (key, step) in &last.steps {
+            if is_there(step) {
+                all.push((key, step));
+                *labels.entry(&step.label).or_default() += 1;
+            }
+        }
+        let (mut keys, mut steps): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+        for (key, step) in all {
+            keys.push(key.clone());
+            steps.push(match labels.get(step.label.as_str()) {
+                Some(1) => step.label.clone(),
+                _ => key.clone(),
+            });
+        }
         for (number, step) in steps.iter().enumerate() {
             output::print_line(format!("  {}  {}", number + 1, escape_line(step)));
         }
         let line = self.line("again from which step (number or name)> ")?;
         let line = line.trim();
-        let chosen = line.parse::<usize>().ok().and_then(|number| steps.get(number.checked_sub(1)?).cloned());
+        let mut chosen = None;
+        if let Ok(number) = line.parse::<usize>()
+            && let Some(index) = number.checked_sub(1)
+        {
+            chosen = steps.get(index).cloned();
+        }
         // `CALL/STEP` is a step of the flow that a step calls as a tool. Whether it exists is known only to the run.
         let paths = || keys.iter().map(|key| RunPath::from_text(key));
         let is_of = |path: RunPath<'_>| path.find_named(line).is_some() || path.names_inside(line).next().is_some();
-        let is_known = || steps.iter().any(|step| step == line) || paths().any(is_of);
-        let chosen = chosen.or_else(|| is_known().then(|| line.to_owned()));
+        if chosen.is_none() && (steps.iter().any(|step| step == line) || paths().any(is_of)) {
+            chosen = Some(line.to_owned());
+        }
         if chosen.is_none() && !line.is_empty() {
             output::print_error(&format!("the run has no step `{line}`"), Some(&describe_alternatives(line, paths())));
         }
-        chosen.map(|step| TurnRequest { from: Some(step), anyway: true, ..TurnRequest::default() })
+        Some(TurnRequest { from: Some(chosen?), anyway: true, ..TurnRequest::default() })
     }
 
     /// `a`: answers a question of the last run.
     pub(super) fn answer_question(&mut self) -> Option<TurnRequest> {
-        let last = self.last.as_ref();
-        let (run, waiting) = last.map(|last| (last.run.clone(), last.waiting.clone())).unwrap_or_default();
+        let (run, waiting) = match &self.last {
+            Some(last) => (last.run.clone(), last.waiting.clone()),
+            None => Default::default(),
+        };
         match self.take_answer(&run, &waiting)? {
             AnswerDestination::Later(given) => {
                 self.given = Some(*given);
@@ -157,14 +178,16 @@ impl DevLoop<'_> {
             (all, _) => format!("({}) ", all.join("/")),
         };
         let choices = if one.is_unknown() { "(retry/fail/done) ".to_owned() } else { choices };
-        let line = self.line(&format!("{choices}> ")).filter(|line| !line.is_empty())?;
+        let line = self.line(&format!("{choices}> "))?;
+        if line.is_empty() {
+            return None;
+        }
         if !self.is_current || self.has_changed() {
             self.settle();
             return Some(AnswerDestination::Later(Box::new(PendingAnswer { to: one.clone(), line })));
         }
-        answer::send_answer(&self.store, run, one, (&line, None), self.args.store.store_option())
-            .is_ok()
-            .then_some(AnswerDestination::Posted)
+        answer::send_answer(&self.store, run, one, (&line, None), self.args.store.store_option()).ok()?;
+        Some(AnswerDestination::Posted)
     }
 
     /// Sends the last run the answer that was typed for the previous one, if it asks the same question.

@@ -62,7 +62,10 @@ impl DevLoop<'_> {
         };
         run.cancel.hold_runs();
         if after.awaited.as_ref() != Some(key) {
-            let name = view.step_with_key(key.without_try()).map_or(key.without_try(), |step| &step.label);
+            let name = match view.step_with_key(key.without_try()) {
+                Some(step) => &step.label,
+                None => key.without_try(),
+            };
             let _paused = run.shown.pause_drawing();
             output::print_note(match must {
                 Some(_) => {
@@ -76,7 +79,7 @@ impl DevLoop<'_> {
 
     /// The model calls in progress that a run of these files would make, too. None if it has another input.
     fn kept_by(&self, run: &RunInProgress, flow: &Flow, settings: &Settings, read: &TargetSnapshot) -> BTreeSet<Key> {
-        if self.read.as_ref().is_some_and(|before| !before.has_same_input(read, self.args.input_json.as_deref())) {
+        if matches!(&self.read, Some(before) if !before.has_same_input(read, self.args.input_json.as_deref())) {
             return BTreeSet::new();
         }
         let engine = self.args.host.without_people(self.engine.clone(), settings);
@@ -94,7 +97,9 @@ impl DevLoop<'_> {
         }
         let operator = self.args.target.find_settings();
         let (read, loaded) = self.read_target(&operator);
-        if let Some(loaded) = loaded.filter(|_| operator.findings.is_empty()) {
+        if let Some(loaded) = loaded
+            && operator.findings.is_empty()
+        {
             after.next = Some(TurnRequest::default());
             after.keeps = self.kept_by(run, &Flow::from(loaded), &operator.settings, &read);
             return self.hand_over(run, after);
@@ -161,14 +166,18 @@ impl DevLoop<'_> {
             (false, None) => self.pass_on(),
             (false, next) => next,
         };
-        Ok(next.map_or(TurnResult::Done, TurnResult::Next))
+        Ok(match next {
+            Some(next) => TurnResult::Next(next),
+            None => TurnResult::Done,
+        })
     }
 
     /// Waits for the next event or for the end of a run.
     fn happening_beside(&mut self, task: &mut JoinHandle<Outcome>) -> Result<Outcome, DevEvent> {
         // Events that arrived while a line was typed are handled now, not after the end of the run.
-        let one = self.later.pop_front().map_or_else(
-            || {
+        let one = match self.later.pop_front() {
+            Some(event) => Err(event),
+            None => {
                 let (happenings, signals) = (&mut self.happenings, &mut self.signals);
                 self.runtime.block_on(async {
                     tokio::select! {
@@ -177,13 +186,16 @@ impl DevLoop<'_> {
                         one = super::next(happenings, signals) => Err(one),
                     }
                 })
-            },
-            Err,
-        );
+            }
+        };
         if matches!(one, Err(DevEvent::Key(_) | DevEvent::Line(_))) {
             self.keyboard.finish_request();
         }
-        one.map(|ended| ended.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic())))
+        match one {
+            Ok(Ok(outcome)) => Ok(outcome),
+            Ok(Err(error)) => std::panic::resume_unwind(error.into_panic()),
+            Err(event) => Err(event),
+        }
     }
 
     /// Prints the result of a run, and the differences from the previous one.
@@ -196,8 +208,10 @@ impl DevLoop<'_> {
             (false, false) => FileFreshness::Faulty,
         };
         turn_output::print_reuse((&lines, made), outcome, run.since.elapsed(), files);
-        if let Some(lines) = run.lines.as_ref().filter(|_| !lines.is_empty()) {
-            reuse::note_uncompared_variables(lines, "press `f` and name a step");
+        if let Some(decisions) = &run.lines
+            && !lines.is_empty()
+        {
+            reuse::note_uncompared_variables(decisions, "press `f` and name a step");
         }
         let now = collect_step_outputs(&run.current_view());
         let (before, earlier) = match &self.last {
@@ -215,9 +229,16 @@ impl DevLoop<'_> {
             Err(_) if replaced || !outcome.waiting.is_empty() => {}
             Err(error) if turn_output::is_stop(&error.code) => output::print_note("stopped"),
             Err(error) if error.repeated_steps().next().is_some() => {
-                let key = error.key.as_ref().map(|key| key.without_try()).unwrap_or_default();
+                let key = match &error.key {
+                    Some(key) => key.without_try(),
+                    None => "",
+                };
                 let view = run.current_view();
-                turn_output::would_repeat(view.step_with_key(key).map_or(key, |step| &step.label), error);
+                let name = match view.step_with_key(key) {
+                    Some(step) => &step.label,
+                    None => key,
+                };
+                turn_output::would_repeat(name, error);
             }
             Err(error) => {
                 let error = &self.with_keys(error);
@@ -246,17 +267,16 @@ impl DevLoop<'_> {
     fn replace_last(&mut self, run: RunInProgress, outcome: Outcome) {
         let error = outcome.result.as_ref().err();
         let (repeats, limit) = (repeat_request(error, &outcome.waiting), reached_limit(error, &outcome.waiting));
-        let is_open = outcome.suspended || error.is_some_and(|error| error.code == "INTERRUPTED");
+        let is_open = outcome.suspended || matches!(error, Some(error) if error.code == "INTERRUPTED");
         let (mut steps, reuse) = (collect_step_outputs(&run.current_view()), run.reuse_decisions());
         let (mut result, waiting) = (outcome.visible_output(), outcome.waiting);
         // Steps that did not run this time keep their previous output, so that the next run is compared with it. So does the result.
         if let Some(last) = self.last.take() {
             let is_renamed = |key: &str| {
-                let was = reuse.0.iter().filter_map(|line| match &line.fate {
-                    ReuseDecision::Kept { was, .. } => was.as_ref(),
-                    _ => None,
-                });
-                was.into_iter().any(|was| was.without_try() == key)
+                reuse.0.iter().any(|line| match &line.fate {
+                    ReuseDecision::Kept { was: Some(was), .. } => was.without_try() == key,
+                    _ => false,
+                })
             };
             for (key, step) in last.steps {
                 if step.output.is_some() && has_step(&run.flow, &step.label) && !is_renamed(&key) {

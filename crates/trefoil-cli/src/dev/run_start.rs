@@ -63,7 +63,11 @@ impl RunInProgress {
         if let Some(lines) = &self.lines {
             renew(&mut all, lines.activity_decisions());
             for (key, called) in lines.called_decisions() {
-                all.iter_mut().filter(|line| line.key == key).for_each(|line| renew(&mut line.called, called.clone()));
+                for line in &mut all {
+                    if line.key == key {
+                        renew(&mut line.called, called.clone());
+                    }
+                }
             }
             made = made.add_results(lines.count_new());
         }
@@ -120,8 +124,11 @@ impl DevLoop<'_> {
         // The input is completed first, because prices may require a second preparation.
         let (input, passed) = self.input(loaded, asked)?;
         let sinks = self.sinks();
-        let engine = sinks.watch(self.args.host.without_people(self.engine.clone(), settings));
-        let engine = self.args.seed.into_iter().fold(engine, Engine::random_seed).max_calls(self.args.max_calls);
+        let mut engine = sinks.watch(self.args.host.without_people(self.engine.clone(), settings));
+        if let Some(seed) = self.args.seed {
+            engine = engine.random_seed(seed);
+        }
+        let engine = engine.max_calls(self.args.max_calls);
         let (ready, lines) = self.prepare(&engine, flow, asked)?;
         if let Err(error) = ready.check_input(&input) {
             let code = did_not_start(&error);
@@ -189,13 +196,18 @@ impl DevLoop<'_> {
                 .for_each(|warning| output::print_warning(TerminalText::from_line(warning)));
             return Ok(given);
         }
-        let lacked = match self.last.as_ref().filter(|_| !is_first) {
-            Some(last) => inputs::find_missing_inputs(&last.flow.loaded_target().program, last.input.as_ref()),
-            None => Vec::new(),
+        let lacked = match &self.last {
+            Some(last) if !is_first => {
+                inputs::find_missing_inputs(&last.flow.loaded_target().program, last.input.as_ref())
+            }
+            _ => Vec::new(),
         };
         let is_known = |one: &MissingInput| one.may_be_empty() && lacked.iter().any(|other| other.name == one.name);
         let mut given = given;
-        for one in inputs::find_missing_inputs(&loaded.program, given.as_ref()).iter().filter(|one| !is_known(one)) {
+        for one in &inputs::find_missing_inputs(&loaded.program, given.as_ref()) {
+            if is_known(one) {
+                continue;
+            }
             if !self.keyboard.keys {
                 return Err(report_missing_input(one));
             }
@@ -228,8 +240,11 @@ impl DevLoop<'_> {
 
     fn try_prepare(&self, engine: &Engine, flow: &Flow, asked: &TurnRequest) -> Result<ReadyDevRun, Error> {
         let Some(last) = &self.last else { return Ok((engine.prepare_run(flow)?, None)) };
-        let first = || last.steps.keys().next().cloned();
-        let from = asked.from.clone().or_else(|| if asked.all { first() } else { None });
+        let from = match &asked.from {
+            Some(from) => Some(from.clone()),
+            None if asked.all => last.steps.keys().next().cloned(),
+            None => None,
+        };
         // After a save, a failure whose cause was not changed stays as it is. A key tries again.
         let (rerun, failed) = (asked.rerun.clone(), asked.anyway);
         let whole = ReuseRequest::for_whole_run(&last.run);
@@ -241,10 +256,11 @@ impl DevLoop<'_> {
                 );
                 Ok((engine.prepare_run(flow)?, None))
             }
-            edited => edited.map(|edited| {
+            Ok(edited) => {
                 let lines = edited.step_decisions();
-                (edited.ready, Some(lines))
-            }),
+                Ok((edited.ready, Some(lines)))
+            }
+            Err(error) => Err(error),
         }
     }
 
@@ -301,8 +317,10 @@ impl DevLoop<'_> {
 
     /// Cancels the last run, because another one replaces it. A run that was not started here is left unchanged.
     fn give_up_last(&mut self) {
-        let started = &self.started;
-        if let Some(last) = self.last.as_mut().filter(|last| last.is_open && started.contains(&last.run)) {
+        if let Some(last) = &mut self.last
+            && last.is_open
+            && self.started.contains(&last.run)
+        {
             last.is_open = false;
             let _ = self.runtime.block_on(cancel_idle_run(self.store.clone(), &last.run));
         }
@@ -327,7 +345,10 @@ fn without_unknown(loaded: &LoadedTarget, given: Option<Value>) -> Option<Value>
         return given;
     }
     let mut kept: ValueObject = (**members).clone();
-    for name in members.keys().filter(|name| !is_known(name)) {
+    for name in members.keys() {
+        if is_known(name) {
+            continue;
+        }
         kept.shift_remove(name);
         output::print_note(format!("the input has no property `{name}` any more, so its value is not used"));
     }

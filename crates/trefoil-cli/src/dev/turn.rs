@@ -79,7 +79,7 @@ impl TargetSnapshot {
 }
 
 /// The file that an argument for the input names.
-fn input_file(argument: Option<&str>) -> Option<&str> {
+pub fn input_file(argument: Option<&str>) -> Option<&str> {
     argument?.strip_prefix('@')
 }
 

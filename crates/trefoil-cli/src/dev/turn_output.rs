@@ -139,15 +139,8 @@ pub fn print_reuse(
     if lines.is_empty() {
         return;
     }
-    let mut kept: u64 = 0;
-    for line in lines {
-        kept += line.and_called().filter(|line| line.fate.is_kept()).count() as u64;
-    }
-    let results = words::count_of(kept, "result");
-    let saved = match reuse_reasons::format_savings(lines) {
-        Some(saved) => format!(" (saved {saved})"),
-        None => String::new(),
-    };
+    let results = words::count_of(reuse_reasons::count_kept(lines) as u64, "result");
+    let saved = reuse_reasons::savings_note(lines);
     let (made, spent) = (words::format_new_results(made), format_cost(&outcome.usage));
     let took = format_time(u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
     let (how, bold) = (how(outcome, files), anstyle::Style::new().bold());

@@ -45,8 +45,7 @@ impl TargetWatcher {
     /// Watches nothing yet. Saves are sent to `saved`.
     pub fn new(target: &Path, saved: UnboundedSender<DevEvent>) -> Result<Self, notify::Error> {
         let target = std::path::absolute(target).unwrap_or_else(|_| target.to_owned());
-        let project =
-            if is_folder(&target) { target } else { target.parent().unwrap_or(Path::new("")).to_owned() };
+        let project = if is_folder(&target) { target } else { target.parent().unwrap_or(Path::new("")).to_owned() };
         let files: Arc<Mutex<BTreeSet<PathBuf>>> = Arc::default();
         let grown = Arc::new(AtomicBool::new(true));
         let (known, grows, within) = (files.clone(), grown.clone(), project.clone());

@@ -314,7 +314,8 @@ impl DisplayState {
     /// Prints the held line, unless this event is a failure of the same step.
     fn say_held(&mut self, event: Option<&Event>) {
         let Some((key, line)) = self.held.take() else { return };
-        let has_failed = matches!(event, Some(event) if matches!(event.kind, EventKind::StepFailed { .. }) && event.key == key);
+        let has_failed =
+            matches!(event, Some(event) if matches!(event.kind, EventKind::StepFailed { .. }) && event.key == key);
         if !has_failed {
             output::print_line(&line);
         }

@@ -18,13 +18,17 @@ pub fn event_line(
     look: LineStyle,
 ) -> Option<String> {
     let at = format_time(event.at_ms);
-    let name = node.map_or("", |n| n.row.title.as_str());
-    if let Some(all) = node.and_then(|node| progress.large_around(node))
+    let name = match node {
+        Some(node) => node.row.title.as_str(),
+        None => "",
+    };
+    if let Some(node) = node
+        && let Some(all) = progress.large_around(node)
         && let Some(counts) = all.counts
         && is_counted(event, counts)
     {
-        let line = counted(event, counts).map(|line| format!("{at:>9}  … {}  {line}", all.row.title));
-        return line.map(|line| look.replace_unsupported(&line));
+        let line = format!("{at:>9}  … {}  {}", all.row.title, counted(event, counts)?);
+        return Some(look.replace_unsupported(&line));
     }
     let line = match &event.kind {
         EventKind::ModelStarted { model, .. } => format!("… {name}  {model}"),
@@ -35,7 +39,7 @@ pub fn event_line(
             end_line(node?, event.at_ms)
         }
         // If an item has a single step, that step's line is enough.
-        EventKind::ItemFinished { .. } if progress.only_step(node?).is_some_and(|step| !step.is_inferred) => {
+        EventKind::ItemFinished { .. } if matches!(progress.only_step(node?), Some(step) if !step.is_inferred) => {
             return None;
         }
         EventKind::ItemFinished { .. } => end_line(node?, event.at_ms),
@@ -70,7 +74,7 @@ fn counted(event: &Event, counts: ItemCounts) -> Option<String> {
     let ItemCounts { total, ended, failed } = counts;
     let is_told = matches!(event.kind, EventKind::ItemFinished { .. }) && is_tenth(counts) && ended < total;
     let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
-    is_told.then(|| format!("{ended} of {total} items{failed}"))
+    if is_told { Some(format!("{ended} of {total} items{failed}")) } else { None }
 }
 
 /// Whether another tenth of the items has ended.
@@ -114,15 +118,18 @@ fn outcome_line(node: ProgressNode<'_>, now: u64) -> String {
         state if state.is_stopped() => format!("⊘ {name}  {took}{tries}  {text}"),
         StepState::Skipped => format!("– {name}  skipped: {text}"),
         StepState::Partly => {
-            let failed = node.counts.map(|i| format!("  {} of {} failed", i.failed, i.total));
-            format!("! {name}  {took}{tries}{}", failed.unwrap_or_else(|| format!("  {text}")))
+            let how = match node.counts {
+                Some(items) => format!("{} of {} failed", items.failed, items.total),
+                None => text.to_owned(),
+            };
+            format!("! {name}  {took}{tries}  {how}")
         }
         _ if node.usage.total_tokens() > 0 => {
             let cost =
                 if node.usage.cost_micro > 0 { format!(", {}", format_cost(&node.usage)) } else { String::new() };
             format!("✓ {name}  {took}{tries}, {} tokens{cost}", group_digits(node.usage.total_tokens()))
         }
-        _ if node.counts.is_some_and(|items| items.total == 0) => format!("✓ {name}  {took}{tries}, {NO_ITEMS}"),
+        _ if matches!(node.counts, Some(items) if items.total == 0) => format!("✓ {name}  {took}{tries}, {NO_ITEMS}"),
         _ => format!("✓ {name}  {took}{tries}"),
     }
 }

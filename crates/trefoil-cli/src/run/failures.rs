@@ -34,7 +34,7 @@ pub fn list_failures(
     let mut groups: Vec<FailureGroup<'_>> = Vec::new();
     for (_, node) in progress.list_nodes() {
         let Some((title, error)) = failed(progress, node) else { continue };
-        if run.is_some_and(|run| run.code == error.code && run.message == error.message) {
+        if matches!(run, Some(run) if run.code == error.code && run.message == error.message) {
             continue;
         }
         let same = |group: &&mut FailureGroup<'_>| {
@@ -47,12 +47,19 @@ pub fn list_failures(
             None => groups.push(FailureGroup { title, error, items: vec![&node.row.label] }),
         }
     }
-    groups.iter().flat_map(|group| lines(group, files, columns, look)).collect()
+    let mut out = Vec::new();
+    for group in &groups {
+        out.extend(lines(group, files, columns, look));
+    }
+    out
 }
 
 fn failed<'p>(progress: &'p RunProgress, node: ProgressNode<'p>) -> Option<(&'p str, &'p RunError)> {
+    if !node.is_item || node.state != StepState::Failed {
+        return None;
+    }
     let around = progress.find_node(node.parent?)?;
-    let (error, _) = node.step.error.as_ref().filter(|_| node.is_item && node.state == StepState::Failed)?;
+    let (error, _) = node.step.error.as_ref()?;
     Some((&around.row.title, error))
 }
 
@@ -64,7 +71,12 @@ fn lines(group: &FailureGroup<'_>, files: &SourceFiles, columns: usize, look: Li
     if more > 0 {
         names.push(format!("and {more} more"));
     }
-    let at = group.error.location.and_then(|at| place(at, files)).map(|at| format!(" ({at})")).unwrap_or_default();
+    let mut at = String::new();
+    if let Some(location) = group.error.location
+        && let Some(place) = place(location, files)
+    {
+        at = format!(" ({place})");
+    }
     let mut out = Vec::new();
     let heads = wrap_text(&format!("{} {}{at}", group.title, names.join(", ")), columns.saturating_sub(3));
     for (i, head) in heads.iter().enumerate() {
@@ -73,8 +85,9 @@ fn lines(group: &FailureGroup<'_>, files: &SourceFiles, columns: usize, look: Li
     }
     let text = format!("{}: {}", group.error.code, escape_line(&group.error.message.replace('\n', " ")));
     let red = Style::new().fg_color(Some(AnsiColor::Red.into()));
-    let texts = wrap_text(&text, columns.saturating_sub(5)).into_iter();
-    out.extend(texts.map(|line| look.style_parts(&[(dim_style(), "    "), (red, &line)])));
+    for line in wrap_text(&text, columns.saturating_sub(5)) {
+        out.push(look.style_parts(&[(dim_style(), "    "), (red, &line)]));
+    }
     out
 }
 

@@ -25,8 +25,13 @@ pub fn read_input(
     inputs: &[String],
     json: Option<&str>,
 ) -> Result<Option<Value>, InputRejection> {
-    inputs.iter().try_for_each(|input| not_a_file(input))?;
-    let base = json.map(base).transpose()?;
+    for input in inputs {
+        not_a_file(input)?;
+    }
+    let base = match json {
+        Some(argument) => Some(base(argument)?),
+        None => None,
+    };
     parse_typed_input(&loaded.program, inputs, base).map_err(InputRejection::Error)
 }
 
@@ -67,11 +72,7 @@ fn base(argument: &str) -> Result<Value, InputRejection> {
 
 /// Refuses a text that is the name of a file behind an `@`, as other programs read files: the text itself would be sent.
 fn not_a_file(input: &str) -> Result<(), InputRejection> {
-    let value = input.split_once('=').map_or(input, |(_, value)| value);
-    let named = |text: &str| text.strip_prefix('@').is_some_and(|path| std::path::Path::new(path).is_file());
-    let Some(path) = [input, value].into_iter().find(|text| named(text)).and_then(|text| text.strip_prefix('@')) else {
-        return Ok(());
-    };
+    let Some(path) = named_file(input) else { return Ok(()) };
     let before = input.strip_suffix(&format!("@{path}")).unwrap_or_default();
     let path = quote_for_shell(path);
     let help = format!(
@@ -80,6 +81,22 @@ fn not_a_file(input: &str) -> Result<(), InputRejection> {
     Err(InputRejection::Error(
         InputError::new(format!("`--input` does not read files, and `{path}` is one")).with_help(help),
     ))
+}
+
+/// The file that `@FILE` or `KEY=@FILE` names.
+fn named_file(input: &str) -> Option<&str> {
+    let value = match input.split_once('=') {
+        Some((_, value)) => value,
+        None => input,
+    };
+    for text in [input, value] {
+        if let Some(path) = text.strip_prefix('@')
+            && std::path::Path::new(path).is_file()
+        {
+            return Some(path);
+        }
+    }
+    None
 }
 
 fn take(from: impl std::io::Read) -> std::io::Result<Vec<u8>> {

@@ -31,10 +31,17 @@ pub fn format_failure(
     if let Some(called) = called {
         d = with_cause(d, called, files.to_mut());
         // What has its own advice has that of its cause, or is a limit of this run.
-        d.help = error.help.as_deref().or(help::find_help(&called.error)).map(str::to_owned).or(d.help);
+        if let Some(advice) = error.help.as_deref().or(help::find_help(&called.error)) {
+            d.help = Some(advice.to_owned());
+        }
     }
-    if let Some(model) = other_model(&loaded.program, error).filter(|_| !is_kept) {
-        let help = d.help.take().map(|help| format!("{help}; ")).unwrap_or_default();
+    if let Some(model) = other_model(&loaded.program, error)
+        && !is_kept
+    {
+        let help = match d.help.take() {
+            Some(help) => format!("{help}; "),
+            None => String::new(),
+        };
         d = d.with_help(format!(
             "{help}for another model, run it again with `{}`",
             option_text("--model", &model).trim_start()
@@ -48,41 +55,52 @@ pub fn format_failure(
 
 /// A failure with the place in a called flow where it began. `files`: those of both.
 fn with_cause(d: Diagnostic, called: &CalledFailure, files: &mut SourceFiles) -> Diagnostic {
-    let error = &called.error;
-    let place = error.location.and_then(|at| Some((at.span, called.files.get(at.file)?.clone())));
-    match place {
-        Some((span, file)) => {
-            let at = Location { file: files.add_file(file), span };
-            d.with_label(at, format!("{} failed here", called.step_phrase()))
-        }
-        None => d,
-    }
+    let Some(at) = called.error.location else { return d };
+    let Some(file) = called.files.get(at.file) else { return d };
+    let at = Location { file: files.add_file(file.clone()), span: at.span };
+    d.with_label(at, format!("{} failed here", called.step_phrase()))
 }
 
 /// The help if an answer from the command line matched no transition: another answer is needed, not a change of the
 /// manifest.
 fn other_answer(loaded: &LoadedTarget, error: &RunError, answered: &[String]) -> Option<String> {
-    let key = error.key.as_ref().filter(|_| error.code == "NO_TRANSITION")?;
+    if error.code != "NO_TRANSITION" {
+        return None;
+    }
+    let key = error.key.as_ref()?;
     let asked = find_questions(&loaded.program);
     let question = question_with_key(&asked, key)?;
     let is_it = |name: &str| answers_question(&asked, name, question);
-    let mut names = answered.iter().filter_map(|text| split_value(text, is_it)).map(|(name, _)| name);
-    let name = names.find(|name| is_it(name))?;
-    Some(format!("pass another answer with `--answer {name}=VALUE`"))
+    for text in answered {
+        if let Some((name, _)) = split_value(text, is_it)
+            && is_it(name)
+        {
+            return Some(format!("pass another answer with `--answer {name}=VALUE`"));
+        }
+    }
+    None
 }
 
 /// The usage of a failed run, the request that failed, and the answer that caused the failure.
 pub fn usage_lines(outcome: &RunOutcome, answer: Option<&str>) -> Vec<String> {
-    let spent = format!("spent: {}", format_total(outcome.calls, &outcome.usage, outcome.duration_ms));
-    request_lines(outcome, answer).into_iter().chain([spent]).collect()
+    let mut lines = request_lines(outcome, answer);
+    lines.push(format!("spent: {}", format_total(outcome.calls, &outcome.usage, outcome.duration_ms)));
+    lines
 }
 
 /// The request that failed, and the answer that caused the failure.
 pub fn request_lines(outcome: &RunOutcome, answer: Option<&str>) -> Vec<String> {
-    let error = outcome.result.as_ref().err();
-    let own = error.and_then(RunError::answer_excerpt).map(|own| preview_value(&Value::from(own)));
-    let answer = own.as_deref().or(answer).filter(|answer| !answer.is_empty());
-    let answer = answer.map(|answer| format!("answer: {answer}"));
-    let sent = error.and_then(|error| error.sent.as_deref()).map(|sent| format!("request: {}", escape_line(sent)));
-    sent.into_iter().chain(answer).collect()
+    let mut lines = Vec::new();
+    let mut own = None;
+    if let Err(error) = &outcome.result {
+        if let Some(sent) = &error.sent {
+            lines.push(format!("request: {}", escape_line(sent)));
+        }
+        own = error.answer_excerpt().map(|own| preview_value(&Value::from(own)));
+    }
+    let answer = own.as_deref().or(answer).unwrap_or_default();
+    if !answer.is_empty() {
+        lines.push(format!("answer: {answer}"));
+    }
+    lines
 }

@@ -109,8 +109,10 @@ pub fn print_preview(run: &str, preview: &EditPreview) -> u8 {
     let mut all = reuse_reasons::explain_decisions(&lines, output::has_result_colors());
     all.extend(reuse_reasons::explain_decisions(&preview.later, output::has_result_colors()));
     all.extend(reuse_reasons::explain_decisions(&preview.unused, output::has_result_colors()));
-    all.extend(preview.error.as_ref().map(|error| shown!("it would end there: {}", error)));
-    let kept = preview.lines.iter().flat_map(ActivityDecision::and_called).filter(|line| line.fate.is_kept()).count();
+    if let Some(error) = &preview.error {
+        all.push(shown!("it would end there: {}", error));
+    }
+    let kept = reuse_reasons::count_kept(&preview.lines);
     all.push(shown!("{} of run {} would be kept", kept, run));
     let code = if preview.is_up_to_date() { exit::OK } else { exit::FAILED };
     code.max(output::write_result(shown!("{}\n", TerminalText::join(all, "\n"))))
@@ -119,9 +121,9 @@ pub fn print_preview(run: &str, preview: &EditPreview) -> u8 {
 /// Reports the answers that were reused from any earlier runs.
 pub fn report_reused_answers(lines: &StepDecisions) {
     let all = &lines.activity_decisions();
-    let kept = all.iter().flat_map(ActivityDecision::and_called).filter(|line| line.fate.is_kept()).count();
+    let kept = reuse_reasons::count_kept(all);
     let made = words::format_new_results(lines.count_new());
-    let saved = reuse_reasons::format_savings(all).map(|saved| format!(" (saved {saved})")).unwrap_or_default();
+    let saved = reuse_reasons::savings_note(all);
     output::print_note(match kept {
         0 => format!("no answers of earlier runs reused, {made}"),
         _ => format!("{} of earlier runs reused{saved}, {made}", count_of(kept as u64, "answer")),
@@ -142,8 +144,10 @@ pub fn note_uncompared_variables(lines: &StepDecisions, otherwise: &str) {
 fn reused(run: &str, lines: &StepDecisions, explain: bool, ended_well: bool) {
     let all = lines.activity_decisions();
     if explain {
-        let unused = if ended_well { lines.unused_results() } else { Vec::new() };
-        let shown: Vec<ActivityDecision> = all.iter().cloned().chain(unused).collect();
+        let mut shown = all.clone();
+        if ended_well {
+            shown.extend(lines.unused_results());
+        }
         reuse_reasons::explain_decisions(&shown, output::has_colors()).iter().for_each(output::print_line);
     } else {
         for line in &all {
@@ -152,9 +156,8 @@ fn reused(run: &str, lines: &StepDecisions, explain: bool, ended_well: bool) {
             }
         }
     }
-    let kept = all.iter().flat_map(ActivityDecision::and_called).filter(|line| line.fate.is_kept()).count();
-    let (kept, made) = (count_of(kept as u64, "result"), words::format_new_results(lines.count_new()));
-    let saved = reuse_reasons::format_savings(&all).map(|saved| format!(" (saved {saved})")).unwrap_or_default();
+    let kept = count_of(reuse_reasons::count_kept(&all) as u64, "result");
+    let (made, saved) = (words::format_new_results(lines.count_new()), reuse_reasons::savings_note(&all));
     output::print_note(format!("{kept} of run {run} reused{saved}, {made}"));
     note_uncompared_variables(lines, "run its steps again with `--from STEP`");
 }

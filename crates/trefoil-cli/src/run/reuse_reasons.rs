@@ -16,28 +16,46 @@ pub fn explain_decisions(lines: &[ActivityDecision], color: bool) -> Vec<Termina
         Some(was) => format!("{} (was {})", escape_line(line.key.as_str()), escape_line(was.as_str())),
         None => escape_line(line.key.as_str()).into_owned(),
     };
-    let width = lines.iter().filter(|line| !line.reasons.is_empty()).map(|line| name(line).width()).max();
-    let width = width.unwrap_or(0);
+    let mut width = 0;
+    for line in lines {
+        if !line.reasons.is_empty() {
+            width = width.max(name(line).width());
+        }
+    }
     let mut all = Vec::new();
-    for line in lines.iter().filter(|line| !is_same_call(line, lines)) {
+    for line in lines {
+        if is_same_call(line, lines) {
+            continue;
+        }
         let key = name(line);
         let head = format!("{:>6}  {key}", line.fate.name());
-        let mut notes: Vec<TerminalText> = line.reasons.iter().map(|one| format_reason(one, color)).collect();
+        let mut notes = Vec::new();
+        for reason in &line.reasons {
+            notes.push(format_reason(reason, color));
+        }
         if let ReuseDecision::Kept { was: Some(was), .. } = &line.fate {
             notes.push(shown!("it was renamed from `{}`", was.as_str()));
         }
         if line.fate == ReuseDecision::Later {
-            let also: TerminalText = notes.iter().map(|note| shown!("; {}", note)).collect();
+            let mut also = TerminalText::default();
+            for note in &notes {
+                also.push(shown!("; {}", note));
+            }
             all.push(shown!("{}: depends on the new results{}", head, also));
             continue;
         }
         let mut notes = notes.into_iter();
         let pad = " ".repeat(width.saturating_sub(key.width()));
-        all.push(
-            notes.next().map_or_else(|| TerminalText::from_line(&head), |note| shown!("{}{}  {}", head, pad, note)),
-        );
-        all.extend(notes.map(|note| shown!("{}{}", " ".repeat(width.max(key.width()) + 10), note)));
-        all.extend(explain_decisions(&line.called, color).into_iter().map(|line| shown!("    {}", line)));
+        match notes.next() {
+            Some(note) => all.push(shown!("{}{}  {}", head, pad, note)),
+            None => all.push(TerminalText::from_line(&head)),
+        }
+        for note in notes {
+            all.push(shown!("{}{}", " ".repeat(width.max(key.width()) + 10), note));
+        }
+        for called in explain_decisions(&line.called, color) {
+            all.push(shown!("    {}", called));
+        }
     }
     all
 }
@@ -46,7 +64,7 @@ pub fn explain_decisions(lines: &[ActivityDecision], color: bool) -> Vec<Termina
 fn is_same_call(line: &ActivityDecision, lines: &[ActivityDecision]) -> bool {
     let step = line.key.without_try();
     let first = lines.iter().find(|first| first.key.as_str() == step);
-    step != line.key.as_str() && first.is_some_and(|first| first.fate.name() == line.fate.name())
+    step != line.key.as_str() && matches!(first, Some(first) if first.fate.name() == line.fate.name())
 }
 
 /// Formats a reason with the changed words.
@@ -80,18 +98,38 @@ pub fn format_marked_words(kind: MarkedKind, text: &str, color: bool) -> Termina
 pub fn format_savings<'l>(lines: impl IntoIterator<Item = &'l ActivityDecision>) -> Option<String> {
     let mut all = Usage::default();
     let mut calls = 0u64;
-    for line in lines.into_iter().flat_map(ActivityDecision::and_called) {
-        if let ReuseDecision::Kept { saved: Some(usage), .. } = &line.fate {
-            all.add_usage(*usage);
-            calls += 1;
+    for line in lines {
+        for line in line.and_called() {
+            if let ReuseDecision::Kept { saved: Some(usage), .. } = &line.fate {
+                all.add_usage(*usage);
+                calls += 1;
+            }
         }
     }
-    (calls > 0).then(|| {
-        let tokens = if all.is_known() {
-            group_digits(all.total_tokens())
-        } else {
-            format!("{}+?", group_digits(all.total_tokens()))
-        };
-        format!("{tokens} tokens, {}", format_cost(&all))
-    })
+    if calls == 0 {
+        return None;
+    }
+    let tokens = if all.is_known() {
+        group_digits(all.total_tokens())
+    } else {
+        format!("{}+?", group_digits(all.total_tokens()))
+    };
+    Some(format!("{tokens} tokens, {}", format_cost(&all)))
+}
+
+/// The same after what was reused: ` (saved 120 tokens, $0.0123)`.
+pub fn savings_note(lines: &[ActivityDecision]) -> String {
+    match format_savings(lines) {
+        Some(saved) => format!(" (saved {saved})"),
+        None => String::new(),
+    }
+}
+
+/// How many results were kept, with those in called runs.
+pub fn count_kept(lines: &[ActivityDecision]) -> usize {
+    let mut kept = 0;
+    for line in lines {
+        kept += line.and_called().filter(|line| line.fate.is_kept()).count();
+    }
+    kept
 }

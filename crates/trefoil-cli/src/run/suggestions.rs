@@ -46,8 +46,10 @@ pub fn after_failure(trace: Option<&str>, stored: Option<&str>, code: Option<&st
         ],
         _ => prompts(trace, stored.map(|run| options.render_command(PrintedCommand::Trace(run)))),
     };
-    let explain = code.map(|code| options.render_command(PrintedCommand::Explain(code)));
-    all.extend(explain.map(|explain| (explain, "what this error means and how to fix it")));
+    if let Some(code) = code {
+        let explain = options.render_command(PrintedCommand::Explain(code));
+        all.push((explain, "what this error means and how to fix it"));
+    }
     if !all.is_empty() {
         output::print_line("next:");
         say(&all);
@@ -72,12 +74,12 @@ pub fn say_not_kept() {
 /// Commands that show the prompts. `stored`: the command for a run that is kept.
 fn prompts(trace: Option<&str>, stored: Option<String>) -> Vec<NextCommand> {
     let seen = "every prompt and answer";
-    match trace {
+    match (trace, stored) {
         // A page is opened in a browser.
-        Some(trace) if is_page(Path::new(trace)) => Vec::new(),
-        Some(trace) => vec![(RunOptions::default().render_command(PrintedCommand::TraceFile(trace)), seen)],
-        None if stored.is_some() => stored.map(|command| (command, seen)).into_iter().collect(),
-        None => vec![
+        (Some(trace), _) if is_page(Path::new(trace)) => Vec::new(),
+        (Some(trace), _) => vec![(RunOptions::default().render_command(PrintedCommand::TraceFile(trace)), seen)],
+        (None, Some(command)) => vec![(command, seen)],
+        (None, None) => vec![
             (again(), "run it again and record it"),
             (RunOptions::default().render_command(PrintedCommand::TraceFile("trace.json")), seen),
         ],
@@ -93,13 +95,24 @@ fn laid_out(all: &[NextCommand], columns: usize) -> Vec<String> {
     let beside = |(command, what): &NextCommand, width: usize| {
         command.width() <= width && 2 + width + 2 + what.width() < columns
     };
-    let widest = all.iter().filter(|next| beside(next, next.0.width())).map(|(command, _)| command.width()).max();
-    let widest = widest.unwrap_or(0);
-    let one = |next @ (command, what): &NextCommand| match beside(next, widest) {
-        true => vec![format!("  {command}{}  {what}", " ".repeat(widest - command.width()))],
-        false => vec![format!("  {command}"), format!("      {what}")],
-    };
-    all.iter().flat_map(one).collect()
+    let mut widest = 0;
+    for next in all {
+        let width = next.0.width();
+        if beside(next, width) {
+            widest = widest.max(width);
+        }
+    }
+    let mut lines = Vec::new();
+    for next in all {
+        let (command, what) = next;
+        if beside(next, widest) {
+            lines.push(format!("  {command}{}  {what}", " ".repeat(widest - command.width())));
+        } else {
+            lines.push(format!("  {command}"));
+            lines.push(format!("      {what}"));
+        }
+    }
+    lines
 }
 
 /// The command that repeats and records the run, if it is short enough to copy.
