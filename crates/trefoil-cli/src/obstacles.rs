@@ -59,7 +59,10 @@ pub fn call_number(calls: &CallBound) -> String {
 
 /// Why a run does not start that may need more model calls than it may make.
 pub fn too_many_calls(calls: &CallBound, most: Option<u64>) -> Option<String> {
-    let most = most.filter(|most| calls.endless || calls.fixed > *most)?;
+    let most = most?;
+    if !calls.endless && calls.fixed <= most {
+        return None;
+    }
     Some(format!("it may need {}, but `--max-calls` allows only {most}", call_number(calls)))
 }
 
@@ -79,8 +82,9 @@ pub fn flows_at(
     let own = |target: &LoadTarget| {
         let found = target_settings(target, options, no_config);
         let settings = &found.settings;
-        let allowed = options.allowed.iter().chain(&settings.allowed).cloned().collect();
-        let options = LoadOptions { allowed, supplied: settings.supplied_declarations(), ..options.clone() };
+        let mut options = options.clone();
+        options.allowed.extend(settings.allowed.iter().cloned());
+        options.supplied = settings.supplied_declarations();
         let loaded = trefoil_project::load::load_target(target, &options).map_err(Box::new)?;
         Ok((Flow::from(loaded), found))
     };

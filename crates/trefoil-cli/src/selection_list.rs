@@ -21,7 +21,10 @@ pub fn pick_choice(question: &str, choices: &[(&str, &str)]) -> Option<usize> {
             SelectionMove::To(next) => at = next,
             SelectionMove::Chosen(index) => {
                 term.clear_last_lines(choices.len() + 1).ok()?;
-                let chosen = choices.get(index).map_or("", |(name, _)| name);
+                let chosen = match choices.get(index) {
+                    Some((name, _)) => name,
+                    None => "",
+                };
                 output::print_line(shown!("{} {}", question, chosen));
                 return Some(index);
             }

@@ -184,9 +184,15 @@ macro_rules! shown {
 fn with_colors(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for (at, piece) in text.split("\x1b[").enumerate() {
-        let end = piece.find(|c: char| !c.is_ascii_digit() && c != ';');
-        let color = end.filter(|end| at > 0 && piece.get(*end..).is_some_and(|rest| rest.starts_with('m')));
-        let (color, rest) = piece.split_at(color.map_or(0, |end| end + 1));
+        let mut color_length = 0;
+        if at > 0
+            && let Some(end) = piece.find(|c: char| !c.is_ascii_digit() && c != ';')
+            && let Some(rest) = piece.get(end..)
+            && rest.starts_with('m')
+        {
+            color_length = end + 1;
+        }
+        let (color, rest) = piece.split_at(color_length);
         match (at, color) {
             (0, _) => {}
             (_, "") => out.push_str("\\u{1b}["),

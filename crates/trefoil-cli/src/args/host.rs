@@ -34,13 +34,18 @@ pub struct HostArgs {
 
 /// Parses the time limit of a call.
 fn seconds(text: &str) -> Result<u64, String> {
-    let number = text.parse().ok().filter(|seconds| (1..=86_400).contains(seconds));
-    number.ok_or_else(|| "write whole seconds, from 1 to 86400: `60`".to_owned())
+    match text.parse() {
+        Ok(seconds @ 1..=86_400) => Ok(seconds),
+        _ => Err("write whole seconds, from 1 to 86400: `60`".to_owned()),
+    }
 }
 
 /// Checks the form of an answer. A name may contain `=`, so it is split when the steps are known.
 fn step_answer(text: &str) -> Result<String, String> {
-    split_value(text, |_| false).map(|_| text.to_owned()).ok_or_else(|| "write STEP=VALUE".to_owned())
+    match split_value(text, |_| false) {
+        Some(_) => Ok(text.to_owned()),
+        None => Err("write STEP=VALUE".to_owned()),
+    }
 }
 
 impl HostArgs {

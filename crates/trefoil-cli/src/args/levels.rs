@@ -16,10 +16,11 @@ const FLAGS: [(&str, &str, RuleLevel); 3] = [
 ];
 
 fn known(name: &str) -> Result<&'static str, String> {
-    find_rule(name).map(|rule| rule.name).ok_or_else(|| {
-        let (message, help) = no_such_rule(name);
-        format!("{message}: {help}")
-    })
+    if let Some(rule) = find_rule(name) {
+        return Ok(rule.name);
+    }
+    let (message, help) = no_such_rule(name);
+    Err(format!("{message}: {help}"))
 }
 
 impl Args for LevelArgs {
@@ -49,7 +50,9 @@ impl FromArgMatches for LevelArgs {
             }
             let rules = matches.get_many::<&'static str>(flag).unwrap_or_default();
             let places = matches.indices_of(flag).unwrap_or_default();
-            asked.extend(places.zip(rules).map(|(place, rule)| (place, *rule, level)));
+            for (place, rule) in places.zip(rules) {
+                asked.push((place, *rule, level));
+            }
         }
         asked.sort_by_key(|(place, ..)| *place);
         let mut levels = Levels::default();

@@ -120,7 +120,10 @@ pub struct NamedDialect(pub &'static dyn FrontEnd);
 
 /// Parses a dialect's name.
 pub fn parse_dialect(name: &str) -> Result<NamedDialect, String> {
-    front_end(name).map(NamedDialect).ok_or_else(|| format!("available: {}", dialect_names()))
+    match front_end(name) {
+        Some(front) => Ok(NamedDialect(front)),
+        None => Err(format!("available: {}", dialect_names())),
+    }
 }
 
 /// The names of all dialects.

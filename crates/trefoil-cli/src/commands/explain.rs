@@ -27,12 +27,15 @@ pub fn run(args: &ExplainCommandArgs) -> u8 {
     if let Some(code) = find_code(&args.name) {
         return output::write_result(page(code.page, when(code)));
     }
-    let upper = args.name.to_uppercase();
-    let lower = args.name.to_lowercase();
+    let (upper, lower) = (args.name.to_uppercase(), args.name.to_lowercase());
     let names = || RULES.iter().map(|r| r.name).chain(CODES.iter().map(|c| c.name));
-    let near = suggestions::nearest_name(&args.name, names())
-        .or_else(|| suggestions::nearest_name(&upper, names()))
-        .or_else(|| suggestions::nearest_name(&lower, names()));
+    let mut near = None;
+    for name in [&args.name, &upper, &lower] {
+        near = suggestions::nearest_name(name, names());
+        if near.is_some() {
+            break;
+        }
+    }
     let help = match near {
         Some(near) => format!("did you mean `{near}`?"),
         None => "`trefoil rules` lists the rules, and docs/errors.md the error codes of runs".to_owned(),
@@ -62,7 +65,9 @@ fn page(text: &str, about: &str) -> TerminalText {
                 Some(file) => shown!("    {}", styled(bold, &format!("{file}:"))),
                 None => continue,
             }
-        } else if let Some(why) = line.strip_prefix("<!-- no example: ").and_then(|rest| rest.strip_suffix(" -->")) {
+        } else if let Some(why) = line.strip_prefix("<!-- no example: ")
+            && let Some(why) = why.strip_suffix(" -->")
+        {
             shown!("(No example: {}.)", why)
         } else if example && line.is_empty() {
             TerminalText::default()

@@ -41,8 +41,7 @@ enum GraphDirectionArg {
 
 impl GraphCommandArgs {
     fn format(&self) -> &str {
-        let ending = self.output.as_ref().and_then(|path| path.extension()).and_then(|ending| ending.to_str());
-        match (&self.format, ending) {
+        match (&self.format, self.ending()) {
             (Some(format), _) => format,
             (None, Some("svg")) => "svg",
             (None, Some("dot" | "gv")) => "dot",
@@ -50,11 +49,16 @@ impl GraphCommandArgs {
         }
     }
 
+    /// The ending of the file's name.
+    fn ending(&self) -> Option<&str> {
+        self.output.as_ref()?.extension()?.to_str()
+    }
+
     /// The ending of a file that is none of the formats: a picture in another format would be expected.
     fn unknown_ending(&self) -> Option<&str> {
-        let ending = self.output.as_ref()?.extension()?.to_str()?;
+        let ending = self.ending()?;
         let known = ["svg", "dot", "gv", "mmd", "mermaid", "md", "txt"];
-        (self.format.is_none() && !known.contains(&ending)).then_some(ending)
+        if self.format.is_none() && !known.contains(&ending) { Some(ending) } else { None }
     }
 }
 
@@ -82,8 +86,10 @@ pub fn run(args: &GraphCommandArgs) -> Result<u8, u8> {
         let help = "use `--format mermaid` or `--format dot`, which have no limit";
         return Err(output::report_not_started(&format!("the graph has {why}"), Some(help)));
     }
-    let emit = FORMATS.iter().find(|(name, _)| *name == args.format());
-    Ok(emit.map_or(exit::NOT_STARTED, |(_, emit)| written(args, &emit(&drawn))))
+    Ok(match FORMATS.iter().find(|(name, _)| *name == args.format()) {
+        Some((_, emit)) => written(args, &emit(&drawn)),
+        None => exit::NOT_STARTED,
+    })
 }
 
 fn written(args: &GraphCommandArgs, picture: &str) -> u8 {

@@ -44,7 +44,7 @@ pub struct PlanCommandArgs {
 pub fn run(args: &PlanCommandArgs) -> Result<u8, u8> {
     let operator = args.target.find_settings();
     let options = LoadOptions {
-        checks: (!args.no_check).then(CheckOptions::default),
+        checks: if args.no_check { None } else { Some(CheckOptions::default()) },
         proofs: true,
         ..args.target.load_options_with(&operator.settings)
     };
@@ -73,7 +73,9 @@ pub fn run(args: &PlanCommandArgs) -> Result<u8, u8> {
     let money = engine.price_flags(&loaded.program, &answering);
     let called = engine.callable_flows(&loaded.program);
     let mut plan = trefoil::plan::Plan::with_money(&loaded.program, &loaded.files, &money, &called);
-    plan = lacks.iter().fold(plan, |plan, found| plan.with_obstacles(found.found_diagnostics(), found.source_files()));
+    for found in &lacks {
+        plan = plan.with_obstacles(found.found_diagnostics(), found.source_files());
+    }
     if let Some(micro) = args.max_cost {
         plan = plan.with_limit(micro);
     }
@@ -99,6 +101,9 @@ fn expected(store: &StoreArgs, loaded: &LoadedTarget, answers: &AnswersFrom) -> 
     };
     let costs = block_on(spent_before(&*store, loaded, answers, RUNS)).ok()?;
     let runs = costs.len();
-    let sum = costs.into_iter().fold(0_u64, u64::saturating_add);
+    let mut sum = 0_u64;
+    for cost in costs {
+        sum = sum.saturating_add(cost);
+    }
     Some(ExpectedCost { micro: sum.checked_div(u64::try_from(runs).ok()?)?, runs })
 }

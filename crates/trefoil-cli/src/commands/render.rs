@@ -53,7 +53,10 @@ pub fn run(args: &RenderCommandArgs) -> Result<u8, u8> {
         return Ok(lines());
     }
     let (Some(dialect), Some(text)) = (args.dialect, args.text.clone()) else { return Err(exit::NOT_STARTED) };
-    let state = args.state.as_deref().map_or_else(|| Ok(Value::from(ValueObject::default())), read_state)?;
+    let state = match &args.state {
+        Some(state) => read_state(state)?,
+        None => Value::from(ValueObject::default()),
+    };
     if let Err(why) = trefoil_project::render::check_state(dialect.0, &state) {
         return Err(output::report_not_started(&why, None));
     }

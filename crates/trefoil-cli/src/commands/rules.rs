@@ -41,11 +41,19 @@ fn as_json(rule: &'static Rule) -> serde_json::Value {
 
 /// Columns are as wide as their contents; the summary is last, because it may be long.
 fn table() -> String {
-    let head = ["rule", "level", "--strict", "group", "what"].map(str::to_owned);
-    let rows = in_order().map(|rule| {
-        let strict = rule.strict.map_or("", |s| level_word(Some(s)));
-        [rule.name, level_word(rule.level), strict, rule.group.name(), rule.page_summary()]
-            .map(|cell| cell.replace('\n', " "))
-    });
-    format_columns(std::iter::once(head).chain(rows)).iter().map(|line| format!("{line}\n")).collect()
+    let mut rows = vec![["rule", "level", "--strict", "group", "what"].map(str::to_owned)];
+    for rule in in_order() {
+        let strict = match rule.strict {
+            Some(level) => level_word(Some(level)),
+            None => "",
+        };
+        let cells = [rule.name, level_word(rule.level), strict, rule.group.name(), rule.page_summary()];
+        rows.push(cells.map(|cell| cell.replace('\n', " ")));
+    }
+    let mut table = String::new();
+    for line in format_columns(rows) {
+        table.push_str(&line);
+        table.push('\n');
+    }
+    table
 }

@@ -24,6 +24,9 @@ pub struct SchemaCommandArgs {
 
 /// Exit code 0; 1: the schema cannot be written.
 pub fn run(args: &SchemaCommandArgs) -> u8 {
-    let text = list_schemas().find(|(name, _)| *name == args.name).map_or("", |(_, text)| text);
+    let text = match list_schemas().find(|(name, _)| *name == args.name) {
+        Some((_, text)) => text,
+        None => "",
+    };
     output::write_data(text)
 }

@@ -62,9 +62,12 @@ pub fn run(args: &TraceCommandArgs) -> Result<u8, u8> {
 
 /// The text, if it can be the id of a run: it has the characters of one, and is not the name of a file.
 fn stored_id(trace: &Path) -> Option<&str> {
-    let id = trace.to_str().filter(|_| !trace.exists())?;
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    (!id.is_empty() && id.chars().all(plain)).then_some(id)
+    let id = trace.to_str()?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if id.is_empty() || !id.chars().all(is_plain) || trace.exists() {
+        return None;
+    }
+    Some(id)
 }
 
 /// The trace of a stored run from its journal.
@@ -128,12 +131,14 @@ impl SourcedTrace {
         };
         let calls = find_calls(&self.trace, name);
         let Some(store) = &self.store else {
-            let run = self.trace.get("run").and_then(Json::as_str).filter(|_| !calls.is_empty());
-            let of_run = run.map(|run| {
+            let mut help = missing.help;
+            if let Some(Json::String(run)) = self.trace.get("run")
+                && !calls.is_empty()
+            {
                 let command = self.options.render_command(PrintedCommand::TraceStep { run, step: name });
-                format!("for a step of a flow that it called, use its stored run: `{command}`")
-            });
-            return Err(output::report_not_started(&missing.message, of_run.or(missing.help).as_deref()));
+                help = Some(format!("for a step of a flow that it called, use its stored run: `{command}`"));
+            }
+            return Err(output::report_not_started(&missing.message, help.as_deref()));
         };
         let mut out = TerminalText::default();
         for (call, inner) in calls {

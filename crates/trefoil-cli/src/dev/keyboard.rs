@@ -212,7 +212,7 @@ fn line_of(from: &mut impl BufRead) -> Option<String> {
     loop {
         let read = from.fill_buf().ok()?;
         if read.is_empty() {
-            return (!line.is_empty()).then(|| String::from_utf8_lossy(&line).into_owned());
+            return if line.is_empty() { None } else { Some(String::from_utf8_lossy(&line).into_owned()) };
         }
         let Some(end) = read.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
             let all = read.len();
@@ -221,7 +221,7 @@ fn line_of(from: &mut impl BufRead) -> Option<String> {
             continue;
         };
         line.extend(read.iter().take(end));
-        let is_pair = read.get(end..).is_some_and(|rest| rest.starts_with(b"\r\n"));
+        let is_pair = matches!(read.get(end..), Some(rest) if rest.starts_with(b"\r\n"));
         from.consume(end + if is_pair { 2 } else { 1 });
         return Some(String::from_utf8_lossy(&line).into_owned());
     }

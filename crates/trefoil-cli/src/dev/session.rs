@@ -26,10 +26,12 @@ impl SessionFigures {
     /// Adds the figures of a run. A run that was continued replaces its earlier figures.
     pub fn add_run(&mut self, outcome: &Outcome, lines: &[ActivityDecision]) {
         let mut figures = RunFigures { calls: outcome.calls, spent: outcome.usage, ..RunFigures::default() };
-        for line in lines.iter().flat_map(ActivityDecision::and_called) {
-            if let ReuseDecision::Kept { saved, .. } = &line.fate {
-                figures.kept += 1;
-                saved.iter().for_each(|usage| figures.saved.add_usage(*usage));
+        for line in lines {
+            for line in line.and_called() {
+                if let ReuseDecision::Kept { saved, .. } = &line.fate {
+                    figures.kept += 1;
+                    saved.iter().for_each(|usage| figures.saved.add_usage(*usage));
+                }
             }
         }
         self.runs.insert(outcome.run.to_string(), figures);
@@ -37,6 +39,9 @@ impl SessionFigures {
 
     /// `10 model calls ($0.0186), 7 results kept (saved $0.0031)`; `None`: nothing has run.
     pub fn format_total(&self) -> Option<String> {
+        if self.runs.is_empty() {
+            return None;
+        }
         let (mut calls, mut kept, mut spent, mut saved) = (0, 0, Usage::default(), Usage::default());
         for run in self.runs.values() {
             calls += run.calls;
@@ -47,6 +52,6 @@ impl SessionFigures {
         let made = if calls == 1 { "1 model call".to_owned() } else { format!("{} model calls", group_digits(calls)) };
         let results = if kept == 1 { "1 result".to_owned() } else { format!("{} results", group_digits(kept)) };
         let kept = if kept == 0 { String::new() } else { format!(", {results} kept (saved {})", format_cost(&saved)) };
-        (!self.runs.is_empty()).then(|| format!("{made} ({}){kept}", format_cost(&spent)))
+        Some(format!("{made} ({}){kept}", format_cost(&spent)))
     }
 }

@@ -35,18 +35,19 @@ pub fn did_not_continue(
     let Error::NotStarted(why) = error else { return did_not_start(error) };
     output::print_line(output::format_message_findings(why.found_diagnostics(), why.source_files()).trim_end());
     output::print_line("");
-    let edited = edited.filter(|(target, _)| is_there(&LoadTarget::parse(target).path));
-    let with = edited.map(|(target, is_changed)| {
-        let with = options.render_command(PrintedCommand::Edited { run, target });
-        format!("{}: `{with}`", if is_changed { CHANGED } else { EDITED })
-    });
-    let other = why.found_diagnostics().iter().any(|reason| reason.rule == MODEL).then(|| {
+    let mut help: Vec<String> = Vec::new();
+    if why.found_diagnostics().iter().any(|reason| reason.rule == MODEL) {
         let model = Some(model.unwrap_or(SOME_MODEL));
         let fork = options.render_command(PrintedCommand::Fork { run, from: None, model });
-        format!("for another model, start a new run with its results: `{fork}`; {}", placeholder_help())
-    });
-    let help: Vec<String> = other.into_iter().chain(with).collect();
-    let help = (!help.is_empty()).then(|| help.join("; "));
+        help.push(format!("for another model, start a new run with its results: `{fork}`; {}", placeholder_help()));
+    }
+    if let Some((target, is_changed)) = edited
+        && is_there(&LoadTarget::parse(target).path)
+    {
+        let with = options.render_command(PrintedCommand::Edited { run, target });
+        help.push(format!("{}: `{with}`", if is_changed { CHANGED } else { EDITED }));
+    }
+    let help = if help.is_empty() { None } else { Some(help.join("; ")) };
     output::print_error(&format!("run {run} did not continue, and nothing was sent"), help.as_deref());
     exit::NOT_STARTED
 }

@@ -18,16 +18,19 @@ pub struct RunHeader {
 impl RunHeader {
     /// Creates the header for a program and the source of its answers.
     pub fn new(loaded: &LoadedTarget, model: &str, seed: Option<u64>) -> Self {
-        let seed = seed.map(|s| format!(", seed {s}")).unwrap_or_default();
+        let seed = match seed {
+            Some(seed) => format!(", seed {seed}"),
+            None => String::new(),
+        };
         let title = format!("{}  {model}{seed}", words::escape_line(&loaded.program.name));
         Self { title, at_most: CallCounter::new(&loaded.program).count_flow(loaded.program.entry).model.fixed_number() }
     }
     /// Formats the line with the current figures.
     pub fn format_line(&self, at_ms: u64, calls: u64, usage: &Usage) -> String {
         // A run that was resumed may have called again what had failed.
-        let calls = match self.at_most.filter(|most| calls <= *most) {
-            Some(most) => format!("{} of at most {}", group_digits(calls), words::format_calls(most)),
-            None => words::format_calls(calls),
+        let calls = match self.at_most {
+            Some(most) if calls <= most => format!("{} of at most {}", group_digits(calls), words::format_calls(most)),
+            _ => words::format_calls(calls),
         };
         format!("{}  {} · {calls} · {} · {}", self.title, format_time(at_ms), format_tokens(usage), format_cost(usage))
     }

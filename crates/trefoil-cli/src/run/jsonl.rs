@@ -29,7 +29,10 @@ impl JsonlEventWriter {
     }
     /// Whether all events could be written.
     pub fn write_outcome(&self) -> std::io::Result<()> {
-        lock(&self.failure).take().map_or(Ok(()), Err)
+        match lock(&self.failure).take() {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
     }
 }
 
@@ -38,7 +41,7 @@ impl EventSink for JsonlEventWriter {
         true
     }
     fn receive_event(&self, event: &Event) {
-        if self.after.is_some_and(|after| event.seq <= after) {
+        if matches!(self.after, Some(after) if event.seq <= after) {
             return;
         }
         // A closed pipe or a full disk does not stop a run, whose calls may have a cost.

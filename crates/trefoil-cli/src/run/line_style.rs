@@ -27,9 +27,16 @@ const TURNING: [&str; 4] = ["|", "/", "-", "\\"];
 impl LineStyle {
     /// The style for this process's locale and stderr.
     pub fn for_terminal() -> Self {
-        let set = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
-        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set);
-        Self { color: crate::output::has_colors(), ascii: locale.is_some_and(|l| !knows_unicode(&l)) }
+        let mut ascii = false;
+        for name in ["LC_ALL", "LC_CTYPE", "LANG"] {
+            if let Ok(locale) = std::env::var(name)
+                && !locale.is_empty()
+            {
+                ascii = !knows_unicode(&locale);
+                break;
+            }
+        }
+        Self { color: crate::output::has_colors(), ascii }
     }
     /// A step's symbol and its style.
     pub fn state_symbol(self, state: &StepState, frame: usize) -> (&'static str, Style) {

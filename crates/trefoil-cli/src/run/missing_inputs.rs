@@ -53,7 +53,10 @@ pub fn prompt_missing(loaded: &LoadedTarget, given: Option<Value>) -> Result<Opt
 /// Prompts until the answer is valid. An empty answer skips an optional input.
 fn ask(one: &MissingInput) -> Option<Option<Value>> {
     let bold = anstyle::Style::new().bold();
-    let about = one.description.as_deref().map(|d| format!("  {}", one_line(d))).unwrap_or_default();
+    let about = match &one.description {
+        Some(description) => format!("  {}", one_line(description)),
+        None => String::new(),
+    };
     let empty = if one.may_be_empty() { ", may be empty" } else { "" };
     let name = TerminalText::with_style(bold, TerminalText::from_line(&one.name));
     output::print_line(shown!("{} ({}{}){}", name, one.kind, empty, about));
@@ -68,7 +71,13 @@ fn ask(one: &MissingInput) -> Option<Option<Value>> {
             return None;
         }
         let typed = typed.trim_end_matches(['\n', '\r']);
-        let numbered = typed.trim().parse::<usize>().ok().and_then(|n| one.choices.get(n.checked_sub(1)?));
+        let mut chosen = typed;
+        if let Ok(number) = typed.trim().parse::<usize>()
+            && let Some(index) = number.checked_sub(1)
+            && let Some(choice) = one.choices.get(index)
+        {
+            chosen = choice;
+        }
         if typed.is_empty() {
             if one.may_be_empty() {
                 return Some(None);
@@ -76,7 +85,7 @@ fn ask(one: &MissingInput) -> Option<Option<Value>> {
             output::print_line(format!("  {} is required and cannot be empty", escape_line(&one.name)));
             continue;
         }
-        match one.value(numbered.map_or(typed, String::as_str)) {
+        match one.value(chosen) {
             Ok(value) => return Some(Some(value)),
             Err(error) => {
                 output::print_warning(&error.message);

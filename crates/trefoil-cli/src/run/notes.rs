@@ -38,13 +38,15 @@ pub fn list_notes(
 ) -> Vec<TerminalText> {
     let yellow = Style::new().fg_color(Some(AnsiColor::Yellow.into()));
     let left_off = notes.len().saturating_sub(most);
-    let more = (left_off > 0).then(|| format!("… {left_off} more"));
-    let shown = notes.iter().skip(left_off).map(|(step, note)| match step {
-        Some(step) => format!("{step}: {note}"),
-        None => note.clone(),
-    });
-    more.into_iter()
-        .chain(shown)
-        .map(|note| look.fit_parts(&[(yellow, "! "), (Style::new(), &note)], columns))
-        .collect()
+    let mut lines = Vec::new();
+    if left_off > 0 {
+        lines.push(format!("… {left_off} more"));
+    }
+    for (step, note) in notes.iter().skip(left_off) {
+        lines.push(match step {
+            Some(step) => format!("{step}: {note}"),
+            None => note.clone(),
+        });
+    }
+    lines.iter().map(|line| look.fit_parts(&[(yellow, "! "), (Style::new(), line)], columns)).collect()
 }

@@ -37,7 +37,7 @@ pub fn format_result(value: &Value, terminal: bool) -> String {
 }
 
 fn several_lines(value: &Value) -> bool {
-    value.as_str().is_some_and(|text| text.trim_end().contains('\n'))
+    matches!(value.as_str(), Some(text) if text.trim_end().contains('\n'))
 }
 
 /// Prints a result. The exit code says whether it could be written.

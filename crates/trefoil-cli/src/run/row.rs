@@ -50,7 +50,10 @@ pub fn format_row(
         StepState::Running if !node.row.provisional => Style::new(),
         _ => dim_style(),
     };
-    let mut model = node.model.as_deref().map(|m| format!("{m}  ")).unwrap_or_default();
+    let mut model = match &node.model {
+        Some(model) => format!("{model}  "),
+        None => String::new(),
+    };
     let text: String = text(node, frame.at).chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let text = look.replace_unsupported(&text);
     let room = |figures: &str, model: &str| {

@@ -39,7 +39,8 @@ fn read_along() -> UnboundedReceiver<String> {
     let (send, receive) = unbounded_channel();
     std::thread::spawn(move || {
         for line in std::io::stdin().lock().lines() {
-            if line.is_err() || line.is_ok_and(|line| send.send(line).is_err()) {
+            let Ok(line) = line else { break };
+            if send.send(line).is_err() {
                 break;
             }
         }
@@ -78,8 +79,12 @@ impl HumanInbox for TerminalInbox {
         };
         open.0 = false;
         // An empty line means the default, if there is one.
-        let typed = accepted_word(&request.accepts, &typed).map(str::to_owned).unwrap_or(typed);
-        (!typed.is_empty() || default.is_none()).then_some(typed).into()
+        let typed = match accepted_word(&request.accepts, &typed) {
+            Some(word) => word.to_owned(),
+            None => typed,
+        };
+        let answer = if typed.is_empty() && default.is_some() { None } else { Some(typed) };
+        answer.into()
     }
 }
 
@@ -99,24 +104,31 @@ impl Drop for OpenPrompt {
 fn question(request: &HumanRequest, default: Option<&str>) -> TerminalText {
     let bold = anstyle::Style::new().bold();
     let dim = anstyle::Style::new().dimmed();
-    let time = request.timeout_ms.map(|ms| {
-        let then = default.map(|default| format!(", then it is: {default}")).unwrap_or_default();
-        shown!("  {}", TerminalText::with_style(dim, format!("{} to answer{then}", format_limit(ms))))
-    });
+    let then = match default {
+        Some(default) => format!(", then it is: {default}"),
+        None => String::new(),
+    };
+    let time = match request.timeout_ms {
+        Some(ms) => {
+            shown!("  {}", TerminalText::with_style(dim, format!("{} to answer{then}", format_limit(ms))))
+        }
+        None => TerminalText::default(),
+    };
     let step = TerminalText::with_style(bold, TerminalText::from_line(&request.step));
     let text = TerminalText::from(request.prompt.to_text().trim_end());
-    shown!("\n{}{}\n{}\n\n", step, time.unwrap_or_default(), text)
+    shown!("\n{}{}\n{}\n\n", step, time, text)
 }
 
 /// The prompt: `(yes/no) [no]> `
 fn prompt(accepts: &[Arc<str>], choices: &[Arc<str>], default: Option<&str>) -> String {
-    let words = match (accepts, choices) {
-        ([], []) => String::new(),
-        ([], some) => format!("({}, or another answer)", join_words(some, "/")),
-        (all, _) => format!("({})", join_words(all, "/")),
+    let mut hint = match (accepts, choices) {
+        ([], []) => Vec::new(),
+        ([], some) => vec![format!("({}, or another answer)", join_words(some, "/"))],
+        (all, _) => vec![format!("({})", join_words(all, "/"))],
     };
-    let default = default.map(|default| format!("[{default}]"));
-    let hint: Vec<String> = [words, default.unwrap_or_default()].into_iter().filter(|part| !part.is_empty()).collect();
+    if let Some(default) = default {
+        hint.push(format!("[{default}]"));
+    }
     format!("{}> ", hint.join(" "))
 }
 

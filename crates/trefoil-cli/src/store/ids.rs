@@ -21,7 +21,8 @@ async fn last_id(store: &dyn Store) -> Result<Option<String>, StoreError> {
 /// The only id that starts with this text, or the last run.
 pub async fn full_id(store: &dyn Store, start: &str) -> Result<String, StoreError> {
     if start == LAST {
-        return last_id(store).await?.ok_or_else(|| StoreError::NoRun { run: start.to_owned() });
+        let Some(last) = last_id(store).await? else { return Err(StoreError::NoRun { run: start.to_owned() }) };
+        return Ok(last);
     }
     let unknown = match store.record(start).await {
         Ok(record) => return Ok(record.run),
@@ -30,8 +31,8 @@ pub async fn full_id(store: &dyn Store, start: &str) -> Result<String, StoreErro
     };
     let filter = RunFilter { text: Some(start.to_owned()), ..RunFilter::default() };
     let found = store.list_runs(&filter, None, 100).await?.runs;
-    let mut ids: Vec<String> =
-        found.into_iter().map(|record| record.run).filter(|run| run.starts_with(start)).collect();
+    let mut ids: Vec<String> = found.into_iter().map(|record| record.run).collect();
+    ids.retain(|run| run.starts_with(start));
     ids.sort();
     match ids.as_slice() {
         [] => Err(unknown),

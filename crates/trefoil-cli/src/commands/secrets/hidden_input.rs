@@ -30,7 +30,7 @@ mod unix {
     /// Whether a person at the terminal can be asked: reading it in the background would stop this process.
     pub fn has_terminal() -> bool {
         let own = rustix::process::getpgrp();
-        File::open("/dev/tty").is_ok_and(|terminal| tcgetpgrp(&terminal).is_ok_and(|group| group == own))
+        matches!(File::open("/dev/tty"), Ok(terminal) if tcgetpgrp(&terminal) == Ok(own))
     }
 
     /// Restores the terminal, and drops the input that was not read: a shell would run it as commands.
@@ -62,7 +62,7 @@ mod unix {
         let more = !reader.buffer().is_empty() || rustix::io::ioctl_fionread(&terminal)? > 0;
         drop(restored);
         crate::output::print_line("");
-        Ok((!more).then(|| line.trim_end_matches(['\r', '\n']).to_owned()))
+        Ok(if more { None } else { Some(line.trim_end_matches(['\r', '\n']).to_owned()) })
     }
 }
 

@@ -127,13 +127,16 @@ fn new_passphrase() -> Result<Option<String>, VaultError> {
 /// Prompts for the passphrase when the first secret is read from a protected file. `None` if there is no terminal.
 pub fn ask_passphrase(file: &Path) -> Option<String> {
     let present = output::is_terminal() && (std::io::stdin().is_terminal() || hidden_input::has_terminal());
-    present.then(|| prompt_hidden(&format!("passphrase of `{}`", file.display())).ok()).flatten()?
+    if !present {
+        return None;
+    }
+    prompt_hidden(&format!("passphrase of `{}`", file.display())).ok()?
 }
 
 /// A value is never an argument, because all users of the machine can see the arguments of a process.
 fn value(name: &str) -> Result<Option<String>, VaultError> {
     if !std::io::stdin().is_terminal() {
-        return from_stdin().map(Some);
+        return Ok(Some(from_stdin()?));
     }
     prompt_hidden(&format!("value of `{name}`"))
 }

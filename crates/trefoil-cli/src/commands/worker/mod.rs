@@ -64,7 +64,10 @@ pub fn run(args: &WorkerCommandArgs) -> Result<u8, u8> {
     let settings = accept_settings(settings::find_settings(folder, args.no_config))?;
     let store = args.store.open_to_resume(&args.durability)?;
     let owner = Owner::of_process_with_lease(store, u64::from(args.lease) * 1_000);
-    let recovery = args.unknown.map_or(settings.recovery, UnknownArg::recovery_policy);
+    let recovery = match args.unknown {
+        Some(unknown) => unknown.recovery_policy(),
+        None => settings.recovery,
+    };
     let engine = |settings: &Settings| {
         args.host.without_people(Engine::new(), settings).recovery_policy(recovery).with_owner(owner.clone())
     };
@@ -74,9 +77,12 @@ pub fn run(args: &WorkerCommandArgs) -> Result<u8, u8> {
         own: engine(&settings::load_user_settings()),
         folder: folder.to_owned(),
     };
-    let calls = settings.limits.as_ref().and_then(|limits| limits.in_flight).and_then(|most| u16::try_from(most).ok());
-    let concurrency = args.concurrency.unwrap_or_else(|| calls.unwrap_or(RUNS).clamp(1, RUNS));
-    let per_flow = settings.limits.as_ref().and_then(|limits| limits.runs_per_flow);
+    let (mut in_flight, mut per_flow) = (None, None);
+    if let Some(limits) = &settings.limits {
+        (in_flight, per_flow) = (limits.in_flight, limits.runs_per_flow);
+    }
+    let calls = in_flight.and_then(|most| u16::try_from(most).ok());
+    let concurrency = args.concurrency.unwrap_or(calls.unwrap_or(RUNS).clamp(1, RUNS));
     let per_flow = per_flow.map(|most| usize::try_from(most).unwrap_or(usize::MAX));
     let limits = WorkerLimits {
         concurrency: usize::from(concurrency),
