@@ -207,11 +207,12 @@ impl EventSink for RunDisplay {
         let mut view = self.inner.view();
         let about = view.progress.apply_event(event);
         view.clock = Some((event.at_ms, Instant::now()));
-        if self.inner.mode == DisplayMode::Live && !view.past {
-            if let Some(note) = notes::event_note(event, &view.progress) {
-                let step = view.progress.step_title(event).map(str::to_owned);
-                view.notes.push((step, note));
-            }
+        if self.inner.mode == DisplayMode::Live
+            && !view.past
+            && let Some(note) = notes::event_note(event, &view.progress)
+        {
+            let step = view.progress.step_title(event).map(str::to_owned);
+            view.notes.push((step, note));
         }
         if self.inner.mode != DisplayMode::Lines || view.past {
             return;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use trefoil::store::{Content, Record, RunFilter, Status, Store};
 use trefoil_host::durable::{StoredRun, read_outcome, with_called_usage};
 use trefoil_machine::event::{AwaitedActivity, QuestionClosure};
@@ -52,16 +52,7 @@ pub fn run(args: &RunsShowArgs) -> Result<u8, u8> {
             if !next.is_empty() {
                 members.insert("next".to_owned(), json!(next));
             }
-            if matches!(record.content, Content::All | Content::UntilEnd) {
-                members.extend(run_history::stored_steps(&store, &record, &wait, cause));
-            }
-            if record.status == Status::Completed && record.content != Content::Removed {
-                // Not a view of the run: whoever asks for the result gets it as it is.
-                let outcome = await_run(read_outcome(&*store, record.clone()))?;
-                if let Ok(result) = outcome.result {
-                    members.insert("result".to_owned(), result.to_json());
-                }
-            }
+            add_content(members, &store, &record, &wait, cause)?;
         }
         return Ok(print_json(&[json]));
     }
@@ -139,6 +130,27 @@ pub fn run(args: &RunsShowArgs) -> Result<u8, u8> {
     lines.extend(asked);
     lines.extend(going_on(&then, "then"));
     Ok(print_lines(&lines))
+}
+
+/// Adds the steps of a run and its result, as far as they are stored.
+fn add_content(
+    members: &mut Map<String, Value>,
+    store: &Arc<dyn Store>,
+    record: &Record,
+    wait: &OpenWait,
+    cause: Option<CalledFailure>,
+) -> Result<(), u8> {
+    if matches!(record.content, Content::All | Content::UntilEnd) {
+        members.extend(run_history::stored_steps(store, record, wait, cause));
+    }
+    if record.status == Status::Completed && record.content != Content::Removed {
+        // Not a view of the run: whoever asks for the result gets it as it is.
+        let outcome = await_run(read_outcome(&**store, record.clone()))?;
+        if let Ok(result) = outcome.result {
+            members.insert("result".to_owned(), result.to_json());
+        }
+    }
+    Ok(())
 }
 
 /// When a run ended, and how long it took.
