@@ -25,25 +25,34 @@ impl FileAccess {
     }
     /// Whether a path is a folder.
     pub fn is_folder(&self, path: &Path) -> bool {
-        self.memory_files()
-            .map_or_else(|| path_state::is_folder(path), |memory| memory.is_folder(&MemoryFiles::resolve_name(path)))
+        match self {
+            Self::Disk => path_state::is_folder(path),
+            Self::Memory(memory) => memory.is_folder(&MemoryFiles::resolve_name(path)),
+        }
     }
     /// Whether a path exists.
     pub fn is_there(&self, path: &Path) -> bool {
-        self.memory_files().map_or_else(
-            || path_state::is_there(path),
-            |memory| {
-                memory.is_file(&MemoryFiles::resolve_name(path)) || memory.is_folder(&MemoryFiles::resolve_name(path))
-            },
-        )
+        match self {
+            Self::Disk => path_state::is_there(path),
+            Self::Memory(memory) => {
+                let name = MemoryFiles::resolve_name(path);
+                memory.is_file(&name) || memory.is_folder(&name)
+            }
+        }
     }
     /// A path with links resolved.
     pub fn resolve_links(&self, path: &Path) -> PathBuf {
-        self.memory_files().map_or_else(|| path_state::resolve_links(path), |_| MemoryFiles::resolve_name(path))
+        match self {
+            Self::Disk => path_state::resolve_links(path),
+            Self::Memory(_) => MemoryFiles::resolve_name(path),
+        }
     }
     /// A folder with links resolved; the empty path is the current folder.
     pub fn folder_real(&self, folder: &Path) -> Option<PathBuf> {
-        self.memory_files().map_or_else(|| path_state::folder_real(folder), |_| Some(MemoryFiles::resolve_name(folder)))
+        match self {
+            Self::Disk => path_state::folder_real(folder),
+            Self::Memory(_) => Some(MemoryFiles::resolve_name(folder)),
+        }
     }
     /// The file with this name in a folder without links, or in the nearest one above it.
     pub fn find_up(&self, folder: &Path, name: &str) -> Option<PathBuf> {
@@ -55,15 +64,22 @@ impl FileAccess {
         let Some(memory) = self.memory_files() else { return path_state::name_like(path) };
         let names: Vec<String> =
             memory.files_below(MemoryFiles::root_folder()).map(|file| file.display().to_string()).collect();
-        trefoil_syntax::suggestions::nearest_name(path.to_str()?, names.iter().map(String::as_str)).map(str::to_owned)
+        let near = trefoil_syntax::suggestions::nearest_name(path.to_str()?, names.iter().map(String::as_str))?;
+        Some(near.to_owned())
     }
     /// Reads a file that the operator named.
     pub fn read_named_file(&self, path: &Path, limit: u64) -> Result<Vec<u8>, AccessRefusal> {
-        self.memory_files().map_or_else(|| super::read_named_file(path, limit), |memory| memory.read_file(path, limit))
+        match self {
+            Self::Disk => super::read_named_file(path, limit),
+            Self::Memory(memory) => memory.read_file(path, limit),
+        }
     }
     /// The project folder of the files in a real folder.
     pub fn project_of(&self, folder: &Path, whole: Option<&Path>) -> PathBuf {
-        self.memory_files().map_or_else(|| super::project_of(folder, whole), |_| MemoryFiles::root_folder().to_owned())
+        match self {
+            Self::Disk => super::project_of(folder, whole),
+            Self::Memory(_) => MemoryFiles::root_folder().to_owned(),
+        }
     }
     /// The folders that paths in files may lead into.
     pub fn allowed_folders(&self, folders: impl IntoIterator<Item = PathBuf>) -> AllowedFolders {

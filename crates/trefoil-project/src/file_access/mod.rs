@@ -25,8 +25,8 @@ pub use memory::MemoryFiles;
 pub use opening::{OpenedFile, ResolvedPath};
 pub use path_cleaning::clean_path;
 pub use path_state::{
-    PathStamp, find_exposed_file, find_up, folder_real, is_file, is_folder, is_there, missing_program, name_like,
-    path_identity, read_stamp, resolve_links, yaml_files,
+    PathStamp, find_exposed_file, find_up, folder_real, is_file, is_folder, is_there, is_yaml, missing_program,
+    name_like, path_identity, read_stamp, resolve_links, yaml_files,
 };
 pub use refusal::{AccessRefusal, io_error_reason};
 pub use resolution::{AllowedFolders, PathSteps, ResolvedEntry};
@@ -73,16 +73,21 @@ fn is_own(path: &Path) -> bool {
 /// The project folder of the files in a real folder: the nearest folder with a mark; without one, the folder that was
 /// named as a whole, if any; otherwise the folder itself.
 pub fn project_of(folder: &Path, whole: Option<&Path>) -> PathBuf {
-    let whole = whole.filter(|whole| folder.starts_with(whole));
-    path_state::private_ancestors(folder).find(|dir| is_project(dir)).or(whole).unwrap_or(folder).to_owned()
+    if let Some(project) = path_state::private_ancestors(folder).find(|dir| is_project(dir)) {
+        return project.to_owned();
+    }
+    match whole {
+        Some(whole) if folder.starts_with(whole) => whole.to_owned(),
+        _ => folder.to_owned(),
+    }
 }
 
 /// Whether a folder is a project. A repository at or above the home folder is not, because all of the user's files
 /// would be one project. Neither is a world-writable folder, because anybody could have put the mark there.
 pub fn is_project(folder: &Path) -> bool {
     let [own, repository] = MARKS.map(|mark| folder.join(mark).exists());
-    let of_all = || etcetera::home_dir().is_ok_and(|home| resolve_links(&home).starts_with(folder));
-    (own || repository && !of_all()) && !path_state::is_everybodys(folder)
+    let contains_home = || matches!(etcetera::home_dir(), Ok(home) if resolve_links(&home).starts_with(folder));
+    (own || repository && !contains_home()) && !path_state::is_everybodys(folder)
 }
 
 /// A file named in a manifest, to be read when its content is needed, by the same rules as when it was found.

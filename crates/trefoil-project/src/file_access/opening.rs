@@ -81,7 +81,8 @@ impl AllowedFolders {
     }
     /// Whether a path leads to an existing regular file.
     pub fn check_file(&self, path: &Path) -> Result<(), AccessRefusal> {
-        self.resolve_path(path)?.open().map(drop)
+        self.resolve_path(path)?.open()?;
+        Ok(())
     }
 }
 
@@ -169,7 +170,8 @@ mod steps {
     fn is_made_up(file: &File) -> bool {
         const PROC: u64 = 0x9fa0;
         const SYS: u64 = 0x6265_6572;
-        rustix::fs::fstatfs(file).is_ok_and(|fs| u64::try_from(fs.f_type).is_ok_and(|sort| [PROC, SYS].contains(&sort)))
+        let Ok(system) = rustix::fs::fstatfs(file) else { return false };
+        matches!(u64::try_from(system.f_type), Ok(sort) if [PROC, SYS].contains(&sort))
     }
     #[cfg(not(target_os = "linux"))]
     fn is_made_up(_file: &File) -> bool {
@@ -197,13 +199,13 @@ mod steps {
         fn link_target(&mut self, folder: &PathBuf, name: &OsStr) -> Result<Option<PathBuf>, Error> {
             let path = folder.join(name);
             let is_link = std::fs::symlink_metadata(&path)?.is_symlink();
-            is_link.then(|| std::fs::read_link(&path)).transpose()
+            if is_link { Ok(Some(std::fs::read_link(&path)?)) } else { Ok(None) }
         }
         fn open_folder(&mut self, folder: &PathBuf, name: &OsStr) -> Result<PathBuf, Error> {
             let path = folder.join(name);
             // `is_dir` is false for a link, wherever it leads.
             let is_folder = std::fs::symlink_metadata(&path)?.is_dir();
-            is_folder.then_some(path).ok_or_else(|| std::io::ErrorKind::NotADirectory.into())
+            if is_folder { Ok(path) } else { Err(std::io::ErrorKind::NotADirectory.into()) }
         }
     }
 

@@ -16,7 +16,8 @@ pub fn path_identity(path: &Path) -> Option<(u64, u64)> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt as _;
-        std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()))
+        let meta = std::fs::metadata(path).ok()?;
+        Some((meta.dev(), meta.ino()))
     }
     #[cfg(not(unix))]
     {
@@ -43,13 +44,23 @@ pub fn missing_program(name: &str, folder: Option<&Path>) -> Option<String> {
         |path: &Path| is_executable(path) || is_executable(&path.with_added_extension(std::env::consts::EXE_EXTENSION));
     if name.contains(['/', std::path::MAIN_SEPARATOR]) {
         let inside = name.strip_prefix("./").unwrap_or(name);
-        let path = folder.map_or_else(|| PathBuf::from(name), |folder| folder.join(inside));
+        let path = match folder {
+            Some(folder) => folder.join(inside),
+            None => PathBuf::from(name),
+        };
+        if is_program(&path) {
+            return None;
+        }
         let why = if is_there(&path) { "cannot be executed" } else { "does not exist" };
-        return (!is_program(&path)).then(|| format!("`{}` {why}", path.display()));
+        return Some(format!("`{}` {why}", path.display()));
     }
     let folders = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&folders).any(|folder| is_program(&folder.join(name)));
-    (!found).then(|| format!("`{name}` is in no folder of `PATH`"))
+    for folder in std::env::split_paths(&folders) {
+        if is_program(&folder.join(name)) {
+            return None;
+        }
+    }
+    Some(format!("`{name}` is in no folder of `PATH`"))
 }
 
 fn is_executable(path: &Path) -> bool {
@@ -83,10 +94,16 @@ pub fn folder_real(folder: &Path) -> Option<PathBuf> {
 
 /// The file with this name in the folder or in the nearest one above it that belongs to the same project.
 pub fn find_up(folder: &Path, name: &str) -> Option<PathBuf> {
-    let nearest = private_ancestors(folder)
-        .map(|dir| (dir, dir.join(name)))
-        .find(|(dir, path)| path.exists() || super::is_project(dir));
-    nearest.map(|(_, path)| path).filter(|path| path.exists())
+    for dir in private_ancestors(folder) {
+        let path = dir.join(name);
+        if path.exists() {
+            return Some(path);
+        }
+        if super::is_project(dir) {
+            return None;
+        }
+    }
+    None
 }
 
 /// A folder and those above it, up to the first world-writable one. Anybody could have put a file there, and could have put
@@ -97,7 +114,8 @@ pub fn private_ancestors(folder: &Path) -> impl Iterator<Item = &Path> {
 
 /// The file with this name that would have been found, if a folder were not world-writable.
 pub fn find_exposed_file(folder: &Path, name: &str) -> Option<PathBuf> {
-    folder.ancestors().find(|dir| is_everybodys(dir)).map(|dir| dir.join(name)).filter(|path| path.exists())
+    let path = folder.ancestors().find(|dir| is_everybodys(dir))?.join(name);
+    if path.exists() { Some(path) } else { None }
 }
 
 /// What tells whether a path has changed since.
@@ -117,39 +135,49 @@ pub fn read_stamp(path: &Path) -> PathStamp {
     match path.metadata() {
         Err(_) => PathStamp::Missing,
         Ok(meta) if meta.is_dir() => {
-            let concerns = |entry: &std::fs::DirEntry| {
-                let extension = entry.path().extension().and_then(|e| e.to_str()).unwrap_or_default().to_lowercase();
-                ["yaml", "yml", "toml"].contains(&&*extension) || entry.file_type().is_ok_and(|sort| !sort.is_file())
-            };
-            let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
-            PathStamp::Folder(entries.filter(concerns).map(|entry| entry.file_name()).collect())
+            let mut names = BTreeSet::new();
+            for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
+                if has_manifest_extension(&entry.path()) || matches!(entry.file_type(), Ok(sort) if !sort.is_file()) {
+                    names.insert(entry.file_name());
+                }
+            }
+            PathStamp::Folder(names)
         }
         Ok(meta) => PathStamp::File(meta.modified().ok(), meta.len()),
     }
 }
 
+/// Whether a file may be a manifest or a project file.
+fn has_manifest_extension(path: &Path) -> bool {
+    let Some(extension) = path.extension() else { return false };
+    let Some(extension) = extension.to_str() else { return false };
+    ["yaml", "yml", "toml"].contains(&&*extension.to_lowercase())
+}
+
 /// The most similar name in the folder of a mistyped path.
 pub fn name_like(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
-    let dir = path.parent().filter(|p| !p.as_os_str().is_empty());
-    let names: Vec<String> = std::fs::read_dir(dir.unwrap_or(Path::new(".")))
-        .ok()?
-        .flatten()
-        .take(1000)
-        .filter_map(|e| e.file_name().into_string().ok())
-        .collect();
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let is_current = folder.as_os_str().is_empty();
+    let entries = std::fs::read_dir(if is_current { Path::new(".") } else { folder }).ok()?;
+    let mut names = Vec::new();
+    for entry in entries.flatten().take(1000) {
+        names.extend(entry.file_name().into_string());
+    }
     let near = trefoil_syntax::suggestions::nearest_name(name, names.iter().map(String::as_str))?;
-    Some(dir.map_or_else(|| near.to_owned(), |d| d.join(near).display().to_string()))
+    Some(if is_current { near.to_owned() } else { folder.join(near).display().to_string() })
 }
 
 /// The YAML files directly in a folder, up to a maximum number.
 pub fn yaml_files(folder: &Path, most: usize) -> Vec<PathBuf> {
-    let yaml = |path: &PathBuf| {
-        let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
-        extension.eq_ignore_ascii_case("yaml") || extension.eq_ignore_ascii_case("yml")
-    };
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.map(|entry| entry.path()).filter(yaml).take(most).collect()
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    entries.flatten().map(|entry| entry.path()).filter(|path| is_yaml(path)).take(most).collect()
+}
+
+/// Whether the name of a file ends with `.yaml` or `.yml`.
+pub fn is_yaml(path: &Path) -> bool {
+    let extension = path.extension().unwrap_or_default();
+    extension.eq_ignore_ascii_case("yaml") || extension.eq_ignore_ascii_case("yml")
 }
 
 /// Whether a folder is world-writable, like `/tmp`.

@@ -68,5 +68,6 @@ pub fn io_error_reason(error: &std::io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or(&text);
     let mut chars = text.chars();
-    chars.next().map(|c| c.to_lowercase().chain(chars).collect()).unwrap_or_default()
+    let Some(first) = chars.next() else { return String::new() };
+    first.to_lowercase().chain(chars).collect()
 }

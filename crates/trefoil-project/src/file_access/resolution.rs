@@ -69,7 +69,7 @@ impl AllowedFolders {
     }
     /// The allowed folder that contains an absolute path without `..`.
     fn containing_folder(&self, path: &Path) -> Option<&Path> {
-        self.folders.iter().map(PathBuf::as_path).find(|room| path.starts_with(room))
+        Some(self.folders.iter().find(|room| path.starts_with(room))?)
     }
     /// Whether a path without links is inside.
     pub fn contains_path(&self, real: &Path) -> bool {
@@ -94,7 +94,7 @@ impl AllowedFolders {
             if names.iter().any(|name| name.eq_ignore_ascii_case(".git")) {
                 return Err(AccessRefusal::NotAFile("it is part of a Git repository's data"));
             }
-            if names.iter().any(|name| KEYS.iter().any(|keys| name.eq_ignore_ascii_case(keys))) {
+            if names.iter().any(|name| is_folder_for_keys(name)) {
                 return Err(AccessRefusal::NotAFile("it is in a folder for keys"));
             }
             let Some((last, folders)) = names.split_last() else {
@@ -133,6 +133,10 @@ impl AllowedFolders {
         }
         Err(AccessRefusal::NotAFile("its links form a loop"))
     }
+}
+
+fn is_folder_for_keys(name: &OsStr) -> bool {
+    KEYS.iter().any(|keys| name.eq_ignore_ascii_case(keys))
 }
 
 #[cfg(test)]

@@ -68,30 +68,43 @@ impl FixHistory {
     /// A finding by its position before the first round.
     pub fn to_original_position(&self, d: &Diagnostic, files: &SourceFiles) -> Option<KnownFinding> {
         let file = real(d.file?, files)?;
-        let now = d.span.map_or(0, |span| span.start);
-        let rounds = self.changes.get(&file).map_or(&[][..], Vec::as_slice);
-        Some(KnownFinding { at: rounds.iter().rev().fold(now, |at, round| back(round, at)), file, rule: d.rule })
+        Some(KnownFinding { at: back_through(self.rounds_of(&file), start_of(d)), file, rule: d.rule })
+    }
+    /// The changes to a file, round by round.
+    fn rounds_of(&self, file: &Path) -> &[FixRound] {
+        match self.changes.get(file) {
+            Some(rounds) => rounds,
+            None => &[],
+        }
     }
     /// Records the changes to a file.
     pub fn record_change(&mut self, file: &SourceFile, edits: &[&SourceEdit]) {
-        let mut round: FixRound = edits.iter().flat_map(|edit| pieces(file.text(), edit)).collect();
+        let mut round = FixRound::new();
+        for edit in edits {
+            round.extend(pieces(file.text(), edit));
+        }
         round.sort_by_key(|piece| (piece.old.start, piece.old.end));
         self.changes.entry(file_access::resolve_links(Path::new(file.name()))).or_default().push(round);
     }
     /// Records a fix of this round; `files` are those before it.
     pub fn record_fix(&mut self, d: &Diagnostic, fix: &Fix, files: &SourceFiles, done: &AppliedFix) {
-        let Some((id, file)) = d.file.and_then(|id| Some((id, files.get(id)?))) else { return };
+        let Some(id) = d.file else { return };
+        let Some(file) = files.get(id) else { return };
         let path = file_access::resolve_links(Path::new(file.name()));
-        let Some((_, earlier)) = self.changes.get(&path).and_then(|rounds| rounds.split_last()) else { return };
-        let at = d.span.map_or(0, |span| span.start);
-        let at = earlier.iter().rev().fold(at, |at, round| back(round, at));
-        let own = fix.edits.iter().filter(|edit| edit.location.file == id);
+        let Some((_, earlier)) = self.rounds_of(&path).split_last() else { return };
+        let (round, at) = (earlier.len(), back_through(earlier, start_of(d)));
+        let mut changed = Vec::new();
+        for edit in &fix.edits {
+            if edit.location.file == id {
+                changed.extend(pieces(file.text(), edit));
+            }
+        }
         self.applied.push(FixRecord {
             known: KnownFinding { file: path.clone(), at, rule: d.rule },
             message: d.message.clone(),
             fix: done.clone(),
-            round: earlier.len(),
-            pieces: own.flat_map(|edit| pieces(file.text(), edit)).collect(),
+            round,
+            pieces: changed,
             file: path,
         });
     }
@@ -99,8 +112,10 @@ impl FixHistory {
     pub fn failed_fixes(&self, report: &LoadReport) -> BTreeMap<KnownFinding, WithdrawnFix> {
         let files = &report.files;
         let mut out = BTreeMap::new();
-        let news = report.diagnostics.iter().filter(|d| d.severity > FindingSeverity::Info);
-        for d in news {
+        for d in &report.diagnostics {
+            if d.severity <= FindingSeverity::Info {
+                continue;
+            }
             let (Some(known), Some(id)) = (self.to_original_position(d, files), d.file) else { continue };
             let (Some(file), true) = (files.get(id), self.changes.contains_key(&known.file)) else { continue };
             if let Some(applied) = self.applied.iter().find(|a| a.known == known && a.message == d.message) {
@@ -108,11 +123,15 @@ impl FixHistory {
                 out.entry(known).or_insert_with(|| WithdrawnFix { fix: applied.fix.clone(), why });
                 continue;
             }
-            if self.before.as_ref().is_some_and(|before| before.contains(&known)) {
+            if matches!(&self.before, Some(before) if before.contains(&known)) {
                 continue;
             }
-            for applied in self.applied.iter().filter(|applied| applied.file == known.file) {
-                if self.changed_ranges(applied).any(|touched| concerns(d, id, file.text(), touched)) {
+            for applied in &self.applied {
+                if applied.file != known.file {
+                    continue;
+                }
+                let changed = self.changed_ranges(applied);
+                if changed.iter().any(|touched| concerns(d, id, file.text(), *touched)) {
                     let why = || format!("it would lead to another finding: {} ({})", d.message, d.rule);
                     let withdrawn = || WithdrawnFix { fix: applied.fix.clone(), why: why() };
                     out.entry(applied.known.clone()).or_insert_with(withdrawn);
@@ -122,17 +141,25 @@ impl FixHistory {
         out
     }
     /// The ranges of the current text that a fix changed.
-    fn changed_ranges<'h>(&'h self, applied: &'h FixRecord) -> impl Iterator<Item = Span> + 'h {
-        let rounds = self.changes.get(&applied.file).map_or(&[][..], Vec::as_slice);
-        let (own, later) = rounds
-            .get(applied.round..)
-            .and_then(<[FixRound]>::split_first)
-            .map_or((&[][..], &[][..]), |(own, later)| (own.as_slice(), later));
-        applied.pieces.iter().map(move |piece| {
-            let start = forth(own, piece.old.start);
-            let ends = |at| later.iter().fold(at, |at, round| forth(round, at));
-            Span::new(ends(start), ends(start + piece.new))
-        })
+    fn changed_ranges(&self, applied: &FixRecord) -> Vec<Span> {
+        let rounds = self.rounds_of(&applied.file).get(applied.round..).unwrap_or_default();
+        let mut ranges = Vec::new();
+        for piece in &applied.pieces {
+            let (mut start, mut later) = (piece.old.start, rounds);
+            if let Some((round, rest)) = rounds.split_first() {
+                (start, later) = (forth(round, start), rest);
+            }
+            ranges.push(Span::new(forth_through(later, start), forth_through(later, start + piece.new)));
+        }
+        ranges
+    }
+}
+
+/// The start of a finding.
+fn start_of(d: &Diagnostic) -> u32 {
+    match d.span {
+        Some(span) => span.start,
+        None => 0,
     }
 }
 
@@ -141,13 +168,17 @@ fn concerns(d: &Diagnostic, file: FileId, text: &str, touched: Span) -> bool {
     let meets = |span: Span| span.start <= touched.end && touched.start <= span.end;
     let Some(span) = d.span else { return false };
     let points = d.labels.iter().any(|label| label.location.file == file && meets(label.location.span));
-    let form = find_rule(d.rule).is_some_and(|rule| rule.group == RuleGroup::Form);
-    meets(span) || points || form && below(text, touched).is_some_and(|block| block.contains(&(span.start as usize)))
+    let is_of_form = matches!(find_rule(d.rule), Some(rule) if rule.group == RuleGroup::Form);
+    let is_below = || matches!(below(text, touched), Some(block) if block.contains(&(span.start as usize)));
+    meets(span) || points || is_of_form && is_below()
 }
 
 /// The line at a place, with the following lines that are indented further or are items of a list under its key.
 fn below(text: &str, at: Span) -> Option<std::ops::Range<usize>> {
-    let start = text.get(..at.start as usize)?.rfind('\n').map_or(0, |end| end + 1);
+    let start = match text.get(..at.start as usize)?.rfind('\n') {
+        Some(end) => end + 1,
+        None => 0,
+    };
     let mut lines = text.get(start..)?.split_inclusive('\n');
     let first = lines.next()?;
     let indent = first.len() - first.trim_start_matches([' ', '-']).len();
@@ -170,23 +201,57 @@ fn pieces(text: &str, edit: &SourceEdit) -> Vec<ReplacedPiece> {
     let span = edit.location.span;
     let old = text.get(span.start as usize..span.end as usize).unwrap_or_default();
     let new = edit.text.as_str();
-    if let Some((before, after)) = (!old.is_empty()).then(|| new.split_once(old)).flatten() {
+    if !old.is_empty()
+        && let Some((before, after)) = new.split_once(old)
+    {
         let put = |at: u32, text: &str| ReplacedPiece { old: Span::new(at, at), new: text.len() as u32 };
         let both = [put(span.start, before), put(span.end, after)];
         return both.into_iter().filter(|piece| piece.new > 0).collect();
     }
-    let same = old.bytes().zip(new.bytes()).take_while(|(a, b)| a == b).count();
+    let same = equal_bytes(old.bytes(), new.bytes());
     let left = old.len().min(new.len()) - same;
-    let end = old.bytes().rev().zip(new.bytes().rev()).take(left).take_while(|(a, b)| a == b).count();
+    let end = equal_bytes(old.bytes().rev().take(left), new.bytes().rev());
     let (same, end) = (same as u32, end as u32);
     vec![ReplacedPiece { old: Span::new(span.start + same, span.end - end), new: new.len() as u32 - same - end }]
 }
 
+/// The number of equal bytes before the first difference.
+fn equal_bytes(old: impl Iterator<Item = u8>, new: impl Iterator<Item = u8>) -> usize {
+    let mut equal = 0;
+    for (before, after) in old.zip(new) {
+        if before != after {
+            break;
+        }
+        equal += 1;
+    }
+    equal
+}
+
 /// The position after a round. Text inserted at a position goes after it.
 fn forth(round: &[ReplacedPiece], at: u32) -> u32 {
-    let before = round.iter().filter(|piece| piece.old.end <= at && piece.old.start < at);
-    let moved = before.fold(i64::from(at), |at, piece| at + i64::from(piece.new) - i64::from(piece.old.len()));
+    let mut moved = i64::from(at);
+    for piece in round {
+        if piece.old.end <= at && piece.old.start < at {
+            moved += i64::from(piece.new) - i64::from(piece.old.len());
+        }
+    }
     u32::try_from(moved).unwrap_or(0)
+}
+
+/// The position after several rounds.
+fn forth_through(rounds: &[FixRound], mut at: u32) -> u32 {
+    for round in rounds {
+        at = forth(round, at);
+    }
+    at
+}
+
+/// The position before several rounds.
+fn back_through(rounds: &[FixRound], mut at: u32) -> u32 {
+    for round in rounds.iter().rev() {
+        at = back(round, at);
+    }
+    at
 }
 
 /// The position before a round.
@@ -206,5 +271,5 @@ fn back(round: &[ReplacedPiece], at: u32) -> u32 {
 }
 
 fn real(id: FileId, files: &SourceFiles) -> Option<PathBuf> {
-    files.get(id).map(|file| file_access::resolve_links(Path::new(file.name())))
+    Some(file_access::resolve_links(Path::new(files.get(id)?.name())))
 }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use similar::TextDiff;
 use trefoil_syntax::diagnostic::edit;
-use trefoil_syntax::{Diagnostic, FileId, Fix, SourceEdit, SourceFile, SourceFiles};
+use trefoil_syntax::{Diagnostic, FileId, Fix, Location, SourceEdit, SourceFile, SourceFiles};
 
 use self::history::{FixHistory, KnownFinding};
 use crate::file_access::{self, AllowedFolders};
@@ -119,14 +119,22 @@ struct FixSession<'p> {
 
 impl<'p> FixSession<'p> {
     fn new(paths: &'p [String], options: &LoadOptions) -> Self {
-        let (folders, files): (Vec<_>, Vec<_>) =
-            paths.iter().map(Path::new).partition(|path| file_access::is_folder(path));
+        let (mut folders, mut named) = (Vec::new(), Vec::new());
+        for path in paths {
+            let path = Path::new(path);
+            let real = file_access::resolve_links(path);
+            if file_access::is_folder(path) {
+                folders.push(real);
+            } else {
+                named.push(real);
+            }
+        }
         Self {
             paths,
             options: options.clone(),
             given: options.overlay.clone(),
-            named: files.into_iter().map(file_access::resolve_links).collect(),
-            folders: AllowedFolders::new(folders.into_iter().map(file_access::resolve_links)),
+            named,
+            folders: AllowedFolders::new(folders),
             changed: BTreeMap::new(),
             history: FixHistory::default(),
             barred: BTreeMap::new(),
@@ -148,11 +156,9 @@ impl<'p> FixSession<'p> {
         self.out.withdrawn = self.barred.values().cloned().collect();
         let report = &mut self.out.report;
         for d in &mut report.diagnostics {
-            let barred = self
-                .history
-                .to_original_position(d, &report.files)
-                .is_some_and(|known| self.barred.contains_key(&known));
-            if let Some(fix) = d.fix.as_mut().filter(|_| barred) {
+            let known = self.history.to_original_position(d, &report.files);
+            let is_barred = matches!(known, Some(known) if self.barred.contains_key(&known));
+            if is_barred && let Some(fix) = &mut d.fix {
                 fix.safe = false;
             }
         }
@@ -180,17 +186,23 @@ impl<'p> FixSession<'p> {
         let files = &report.files;
         let mut known = HashMap::new();
         let mut may = |id: FileId| *known.entry(id).or_insert_with(|| self.may_change(files.get(id)));
-        let wanted = report.diagnostics.iter().filter_map(|d| Some((d, d.fix.as_deref()?)));
-        let wanted = wanted.filter(|(_, fix)| fix.safe && fix.edits.iter().all(|e| may(e.location.file)));
-        let barred = |d: &Diagnostic| {
-            self.history.to_original_position(d, files).is_some_and(|known| self.barred.contains_key(&known))
-        };
-        let wanted: Vec<(&Diagnostic, &Fix)> = wanted.filter(|(d, _)| !barred(d)).collect();
+        let mut wanted: Vec<(&Diagnostic, &Fix)> = Vec::new();
+        for d in &report.diagnostics {
+            if let Some(fix) = d.fix.as_deref()
+                && fix.safe
+                && fix.edits.iter().all(|edit| may(edit.location.file))
+                && !self.is_barred(d, files)
+            {
+                wanted.push((d, fix));
+            }
+        }
         let wanted = one_slip_each(wanted, files);
         let chosen = edit::compatible_fixes(wanted.iter().map(|(_, fix)| *fix));
         let mut by_file: BTreeMap<FileId, Vec<&SourceEdit>> = BTreeMap::new();
-        for edit in chosen.iter().flat_map(|fix| &fix.edits) {
-            by_file.entry(edit.location.file).or_default().push(edit);
+        for fix in &chosen {
+            for edit in &fix.edits {
+                by_file.entry(edit.location.file).or_default().push(edit);
+            }
         }
         let mut written = BTreeSet::new();
         for (id, edits) in by_file {
@@ -202,9 +214,10 @@ impl<'p> FixSession<'p> {
             }
         }
         for (d, fix) in wanted {
-            let Some(first) = fix.edits.first().filter(|e| written.contains(&e.location.file)) else { continue };
+            let Some(first) = fix.edits.first() else { continue };
             if let Some(file) = files.get(first.location.file)
-                && chosen.iter().any(|c| std::ptr::eq(*c, fix))
+                && written.contains(&first.location.file)
+                && chosen.iter().any(|chosen| std::ptr::eq(*chosen, fix))
             {
                 let line = file.line_column(first.location.span.start).line;
                 let message = fix.message.clone();
@@ -214,6 +227,10 @@ impl<'p> FixSession<'p> {
             }
         }
         !written.is_empty()
+    }
+    /// Whether the fix of a finding is not applied, because it causes new findings.
+    fn is_barred(&self, d: &Diagnostic, files: &SourceFiles) -> bool {
+        matches!(self.history.to_original_position(d, files), Some(known) if self.barred.contains_key(&known))
     }
     /// Whether a file may be changed: it was named, or is really in a named folder.
     fn may_change(&self, file: Option<&SourceFile>) -> bool {
@@ -248,7 +265,10 @@ impl<'p> FixSession<'p> {
         self.out.done.retain(|mended| !refused.contains_key(&mended.file));
         self.out.changes.retain(|change| !refused.contains_key(&change.file));
         let mut overlay = HashMap::clone(&self.options.overlay);
-        for (path, _) in self.changed.iter().filter(|(_, change)| refused.contains_key(&change.file)) {
+        for (path, change) in &self.changed {
+            if !refused.contains_key(&change.file) {
+                continue;
+            }
             match self.given.get(path) {
                 Some(text) => drop(overlay.insert(path.clone(), text.clone())),
                 None => drop(overlay.remove(path)),
@@ -261,15 +281,34 @@ impl<'p> FixSession<'p> {
 
 /// Skips fixes that would rename two different words of a file (`descripton`, `desciption`) to the same name in one
 /// round; the next round checks whether the second one still applies.
-fn one_slip_each<'f>(wanted: Vec<(&'f Diagnostic, &'f Fix)>, files: &SourceFiles) -> Vec<(&'f Diagnostic, &'f Fix)> {
-    let mut originals: BTreeMap<(FileId, &str), &str> = BTreeMap::new();
-    let mut fits = |fix: &'f Fix| {
-        fix.edits.iter().filter(|e| !e.text.is_empty()).all(|e| {
-            let span = e.location.span;
-            let text = files.get(e.location.file).map_or("", |f| f.text());
-            let original = text.get(span.start as usize..span.end as usize).unwrap_or_default();
-            *originals.entry((e.location.file, &e.text)).or_insert(original) == original
-        })
-    };
-    wanted.into_iter().filter(|(_, fix)| fits(fix)).collect()
+fn one_slip_each<'f>(
+    mut wanted: Vec<(&'f Diagnostic, &'f Fix)>,
+    files: &'f SourceFiles,
+) -> Vec<(&'f Diagnostic, &'f Fix)> {
+    let mut originals = BTreeMap::new();
+    wanted.retain(|(_, fix)| replaces_one_word_each(fix, files, &mut originals));
+    wanted
+}
+
+/// Whether a fix writes no name in place of another word than the fixes before it, whose words are the `originals` by file and name.
+fn replaces_one_word_each<'f>(
+    fix: &'f Fix,
+    files: &'f SourceFiles,
+    originals: &mut BTreeMap<(FileId, &'f str), &'f str>,
+) -> bool {
+    for edit in &fix.edits {
+        if edit.text.is_empty() {
+            continue;
+        }
+        let Location { file, span } = edit.location;
+        let text = match files.get(file) {
+            Some(file) => file.text(),
+            None => "",
+        };
+        let original = text.get(span.start as usize..span.end as usize).unwrap_or_default();
+        if *originals.entry((file, &edit.text)).or_insert(original) != original {
+            return false;
+        }
+    }
+    true
 }

@@ -8,7 +8,7 @@ use crate::private_files;
 
 /// Replaces a file by its new text, if it has not changed since it was read.
 pub(super) fn replace_file(path: &Path, change: &FileChange) -> Result<(), String> {
-    let now = file_access::read_named_file(path, change.before.len() as u64).map_err(|why| why.reason_text());
+    let now = file_access::read_named_file(path, change.before.len() as u64);
     if now.ok().as_deref() != Some(change.before.as_bytes()) {
         return Err("it was changed during the check".to_owned());
     }

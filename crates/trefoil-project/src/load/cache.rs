@@ -23,8 +23,10 @@ struct CachedTree {
 impl ParseCache {
     /// The tree of a file, if its text has not changed.
     pub fn cached_tree(&self, path: &Path, source: &SourceFile) -> Option<YamlNode> {
-        let same = |t: &&CachedTree| source.not_utf8().is_none() && t.text == *source.text();
-        self.trees().get(path).filter(same).map(|t| t.root.clone())
+        match self.trees().get(path) {
+            Some(tree) if source.not_utf8().is_none() && tree.text == *source.text() => Some(tree.root.clone()),
+            _ => None,
+        }
     }
     /// Adds a tree.
     pub(super) fn keep_tree(&self, path: &Path, text: Arc<str>, root: YamlNode) {

@@ -44,11 +44,12 @@ impl CompiledDocuments {
     /// Adds the findings of the rules about the programs, if checks are enabled.
     pub fn with_rule_findings(mut self, loader: &mut FileLoader) -> Self {
         let meant = self.meant.take();
-        let own = self.apply_rules(loader);
-        let Some((meant, told)) = meant.map(|meant| *meant) else { return own };
+        let written = self.apply_rules(loader);
+        let Some(meant) = meant else { return written };
+        let (meant, told) = *meant;
         let meant = meant.apply_rules(loader);
         let mut comments = loader.comment_suppressions();
-        own.of_meant(meant, told, |d| loader.prevents_run(&mut comments, d))
+        written.of_meant(meant, told, |d| loader.prevents_run(&mut comments, d))
     }
     /// Adds the findings of the rules about the programs as they are.
     fn apply_rules(mut self, loader: &mut FileLoader) -> Self {
@@ -58,21 +59,20 @@ impl CompiledDocuments {
         let mistakes = trefoil_check::collect_load_errors(&self.findings, self.doubtful().into_iter().collect());
         let mut found = Vec::new();
         for LinkedProgram { program, entries, .. } in &self.programs {
-            let roots = entries.iter().map(|(file, flow)| CheckRoot {
-                flow: *flow,
-                limits: loader.run_limits(*file),
-                supplied: loader.supplied_declarations(*file),
-            });
-            let roots: Vec<CheckRoot> = roots.collect();
+            let mut roots = Vec::new();
+            for (file, flow) in entries {
+                let (limits, supplied) = (loader.run_limits(*file), loader.supplied_declarations(*file));
+                roots.push(CheckRoot { flow: *flow, limits, supplied });
+            }
             let shown = loader.rule_visibility(entries.first().map(|(file, _)| *file), program);
             let files = program.file_ids();
             let wanted = |rule: &Rule| shown(rule) && files.iter().any(|file| self.is_looked_at(*file, rule));
             found.extend(trefoil_check::check_for(program, &self.facts, &mistakes, &roots, &wanted));
         }
-        let looked_at = |d: &Diagnostic| {
-            d.file.zip(trefoil_check::find_rule(d.rule)).is_none_or(|(file, rule)| self.is_looked_at(file, rule))
-        };
-        found.retain(looked_at);
+        found.retain(|d| match (d.file, trefoil_check::find_rule(d.rule)) {
+            (Some(file), Some(rule)) => self.is_looked_at(file, rule),
+            _ => true,
+        });
         self.findings.extend(found);
         self
     }
@@ -88,14 +88,7 @@ impl CompiledDocuments {
     /// Whether other manifests of the folder could make a difference: a name was not found, or a callee is known only
     /// at run time.
     pub fn needs_the_folder(&self) -> bool {
-        let by_name = |program: &Program| {
-            !program.missing_agents.is_empty()
-                || program
-                    .steps
-                    .iter()
-                    .any(|s| matches!(&s.kind, StepKind::Call(call) if matches!(call.callee, FlowCallee::Named { .. })))
-        };
-        self.seeks || self.programs.iter().any(|linked| by_name(&linked.program))
+        self.seeks || self.programs.iter().any(|linked| calls_by_name(&linked.program))
     }
     /// Calls from one file to another: caller and callee.
     pub fn file_calls(&self) -> impl Iterator<Item = (FileId, FileId)> {
@@ -103,14 +96,41 @@ impl CompiledDocuments {
     }
     /// Files that are not fully known: those with errors, their callers, and what only those call.
     fn doubtful(&self) -> HashSet<FileId> {
-        let entries: HashSet<FileId> =
-            self.programs.iter().flat_map(|linked| &linked.entries).map(|(file, _)| *file).collect();
+        let mut entries = HashSet::new();
+        for linked in &self.programs {
+            entries.extend(linked.entries.iter().map(|(file, _)| *file));
+        }
         spread_to_reachable(self.broken.clone(), self.file_calls().filter(|(_, to)| !entries.contains(to)))
     }
     /// These files, and all files from which one of them can be reached.
     pub fn callers_of(&self, files: HashSet<FileId>) -> HashSet<FileId> {
         spread_to_reachable(files, self.file_calls().map(|(from, to)| (to, from)))
     }
+}
+
+/// Whether a program calls an agent that is known only by its name.
+fn calls_by_name(program: &Program) -> bool {
+    let is_by_name = |kind: &StepKind| match kind {
+        StepKind::Call(call) => matches!(call.callee, FlowCallee::Named { .. }),
+        _ => false,
+    };
+    !program.missing_agents.is_empty() || program.steps.iter().any(|step| is_by_name(&step.kind))
+}
+
+/// The files of the findings for which something holds.
+pub(super) fn files_of(findings: &[Diagnostic], mut holds: impl FnMut(&Diagnostic) -> bool) -> HashSet<FileId> {
+    let mut files = HashSet::new();
+    for d in findings {
+        if holds(d) {
+            files.extend(d.file);
+        }
+    }
+    files
+}
+
+/// Whether a finding is in one of these files.
+pub(super) fn is_in_one_of(d: &Diagnostic, files: &HashSet<FileId>) -> bool {
+    matches!(d.file, Some(file) if files.contains(&file))
 }
 
 /// These files, and all files that can be reached from them.
@@ -121,20 +141,35 @@ pub(super) fn spread_to_reachable(
     if files.is_empty() {
         return files;
     }
-    let mut on: HashMap<FileId, Vec<FileId>> = HashMap::new();
-    ways.for_each(|(from, to)| on.entry(from).or_default().push(to));
+    let mut targets: HashMap<FileId, Vec<FileId>> = HashMap::new();
+    for (from, to) in ways {
+        targets.entry(from).or_default().push(to);
+    }
     let mut next: Vec<FileId> = files.iter().copied().collect();
     while let Some(file) = next.pop() {
-        let more = on.get(&file).into_iter().flatten().copied();
-        next.extend(more.filter(|to| files.insert(*to)));
+        let Some(reached) = targets.get(&file) else { continue };
+        for to in reached {
+            if files.insert(*to) {
+                next.push(*to);
+            }
+        }
     }
     files
 }
 
 impl LinkedProgram {
-    fn calls(&self) -> impl Iterator<Item = (FileId, FileId)> {
-        let file = |flow: FlowId| self.program.flows[flow].origin.file;
-        let called = move |from| walk::called_by(&self.program, from).into_iter().map(move |to| (file(from), file(to)));
-        self.program.flows.element_ids().flat_map(called).filter(|(from, to)| from != to)
+    fn calls(&self) -> Vec<(FileId, FileId)> {
+        let file_of = |flow: FlowId| self.program.flows[flow].origin.file;
+        let mut calls = Vec::new();
+        for caller in self.program.flows.element_ids() {
+            let from = file_of(caller);
+            for callee in walk::called_by(&self.program, caller) {
+                let to = file_of(callee);
+                if from != to {
+                    calls.push((from, to));
+                }
+            }
+        }
+        calls
     }
 }

@@ -82,9 +82,9 @@ impl FolderContents {
     pub fn with_unsaved<'p>(&mut self, root: &Path, real: &Path, overlay: impl Iterator<Item = &'p PathBuf>) {
         for path in overlay {
             let Ok(relative) = path.strip_prefix(real) else { continue };
-            let names: Option<Vec<&str>> = relative.iter().map(|n| n.to_str()).collect();
-            let Some((name, folders)) = names.as_deref().and_then(<[&str]>::split_last) else { continue };
-            if is_yaml(name) && !folders.iter().any(|n| is_skipped(n)) && !file_access::is_there(path) {
+            let Some(names) = utf8_names(relative) else { continue };
+            let Some((name, folders)) = names.split_last() else { continue };
+            if is_yaml(name) && !folders.iter().any(|folder| is_skipped(folder)) && !file_access::is_there(path) {
                 let relative = [folders, &[*name]].concat().join("/");
                 self.files.push((relative.clone(), root.join(relative)));
             }
@@ -131,33 +131,43 @@ impl FolderContents {
         shown: &Path,
         ignored: &[Gitignore],
     ) -> Option<NameSort> {
-        let problem = match resolve_link(rooms, path) {
+        match resolve_link(rooms, path) {
             Ok(sort) => return Some(sort),
             Err(AccessRefusal::Outside { to, .. }) => {
                 // An ignored link, such as those of build systems, is ignored here too. A link with another extension
                 // was not meant as a manifest or a folder of manifests.
                 let meant = is_yaml(name) || Path::new(name).extension().is_none();
                 let wanted = meant && !is_ignored(ignored, path, !is_yaml(name)) && !is_skipped(name);
-                wanted.then_some(UnreadFile::Outside(to))
+                if wanted {
+                    self.problems.push((shown.to_owned(), UnreadFile::Outside(to)));
+                }
             }
-            // An editor's lock file is a dangling link and can be ignored.
-            Err(why) => (is_yaml(name) && !name.starts_with(".#")).then(|| UnreadFile::Unreadable(why.reason_text())),
-        };
-        self.problems.extend(problem.map(|problem| (shown.to_owned(), problem)));
+            Err(why) => {
+                // An editor's lock file is a dangling link and can be ignored.
+                if is_yaml(name) && !name.starts_with(".#") {
+                    self.problems.push((shown.to_owned(), UnreadFile::Unreadable(why.reason_text())));
+                }
+            }
+        }
         None
     }
     /// Adds the YAML files of a folder in memory. All of them are read, because they were passed explicitly.
     fn with_memory(&mut self, memory: &MemoryFiles, search: &FolderSearch<'_>) {
-        let names = memory.files_below(search.real).filter_map(|path| path.iter().map(|n| n.to_str()).collect());
-        for names in names {
-            let names: Vec<&str> = names;
-            if names.last().is_some_and(|name| is_yaml(name)) && (search.deep || names.len() == 1) {
+        for path in memory.files_below(search.real) {
+            let Some(names) = utf8_names(path) else { continue };
+            let Some(name) = names.last() else { continue };
+            if is_yaml(name) && (search.deep || names.len() == 1) {
                 let relative = names.join("/");
                 self.files.push((relative.clone(), search.shown.join(relative)));
             }
         }
         self.files.sort();
     }
+}
+
+/// The names in a path, if all of them are UTF-8 text.
+fn utf8_names(path: &Path) -> Option<Vec<&str>> {
+    path.iter().map(|name| name.to_str()).collect()
 }
 
 /// The `.yaml` and `.yml` files of a folder, except ignored ones and those in dot-folders, `node_modules` and `target`.
@@ -195,7 +205,8 @@ pub(super) fn find_manifests(loader: &mut FileLoader, search: &FolderSearch<'_>)
             let shown = search.shown.join(&relative);
             let sort = match sort {
                 Ok(sort) if sort.is_symlink() => found.linked(search.rooms, &name, &path, &shown, &ignored),
-                Ok(sort) => Some(NameSort { folder: sort.is_dir().then(|| path.clone()), file: sort.is_file() }),
+                Ok(sort) if sort.is_dir() => Some(NameSort { folder: Some(path.clone()), file: false }),
+                Ok(sort) => Some(NameSort { folder: None, file: sort.is_file() }),
                 Err(error) => {
                     if is_yaml(&name) {
                         found
@@ -250,7 +261,8 @@ fn resolve_link(rooms: &AllowedFolders, path: &Path) -> Result<NameSort, AccessR
         Err(why) => return Err(why),
     };
     let meta = std::fs::symlink_metadata(&real).map_err(AccessRefusal::from_io)?;
-    Ok(NameSort { folder: meta.is_dir().then_some(real), file: meta.is_file() })
+    let folder = if meta.is_dir() { Some(real) } else { None };
+    Ok(NameSort { folder, file: meta.is_file() })
 }
 
 /// Reads ignore files. Every name in a folder is compared with every pattern above it, so their number is limited.
@@ -266,7 +278,9 @@ impl IgnoreReader<'_> {
         let mut all: Vec<Gitignore> = loader.excluded_patterns(folder).into_iter().collect();
         let mut above: Vec<&Path> = folder.ancestors().skip(1).filter(|dir| self.rooms.contains_path(dir)).collect();
         above.reverse();
-        all.extend(above.into_iter().flat_map(|dir| self.files(dir, &|_| true)));
+        for dir in above {
+            all.extend(self.files(dir, &|_| true));
+        }
         Arc::new(all)
     }
     /// The same with the ignore files in a folder. `has` says whether a name may be in it.
@@ -284,11 +298,16 @@ impl IgnoreReader<'_> {
         if here.is_empty() {
             return above;
         }
-        Arc::new(above.iter().cloned().chain(here).collect())
+        let mut all = Vec::clone(&above);
+        all.extend(here);
+        Arc::new(all)
     }
     fn files(&mut self, folder: &Path, has: &dyn Fn(&str) -> bool) -> Vec<Gitignore> {
         let mut found = Vec::new();
-        for name in IGNORE_FILES.into_iter().filter(|name| has(name)) {
+        for name in IGNORE_FILES {
+            if !has(name) {
+                continue;
+            }
             let Ok(bytes) = self.rooms.read_file(&folder.join(name), IGNORE_BYTES) else { continue };
             let text = String::from_utf8_lossy(&bytes).into_owned();
             let lines = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
@@ -303,8 +322,13 @@ impl IgnoreReader<'_> {
 
 /// Whether the last pattern that matches a path ignores it.
 fn is_ignored(all: &[Gitignore], path: &Path, is_folder: bool) -> bool {
-    let said = all.iter().rev().map(|one| one.matched(path, is_folder)).find(|m| !m.is_none());
-    said.is_some_and(|m| m.is_ignore())
+    for patterns in all.iter().rev() {
+        let matched = patterns.matched(path, is_folder);
+        if !matched.is_none() {
+            return matched.is_ignore();
+        }
+    }
+    false
 }
 
 /// Whether a folder with this name is never searched.
@@ -313,6 +337,5 @@ fn is_skipped(name: &str) -> bool {
 }
 
 pub(super) fn is_yaml(name: &str) -> bool {
-    let extension = Path::new(name).extension().and_then(|e| e.to_str()).unwrap_or_default();
-    extension.eq_ignore_ascii_case("yaml") || extension.eq_ignore_ascii_case("yml")
+    file_access::is_yaml(Path::new(name))
 }

@@ -15,14 +15,19 @@ const OF_NAMES: &[&str] = &["unresolved-name", "unknown-property", "unknown-refe
 /// changes the declaration instead; it still needs review.
 pub fn mark_doubtful_fixes(found: &mut Vec<Diagnostic>, files: &SourceFiles) {
     let mut places: HashMap<(String, String), BTreeSet<Location>> = HashMap::new();
-    for (wrong, right, at) in found.iter().filter_map(|d| correction(d, files)) {
-        places.entry((wrong, right)).or_default().insert(at);
+    for d in found.iter() {
+        if let Some((wrong, right, at)) = correction(d, files) {
+            places.entry((wrong, right)).or_default().insert(at);
+        }
     }
     if places.is_empty() {
         return;
     }
-    let names = places.keys().flat_map(|(a, b)| [a.as_str(), b.as_str()]);
-    let mut counts: HashMap<&str, (usize, Option<Location>)> = names.map(|name| (name, (0, None))).collect();
+    let mut counts: HashMap<&str, (usize, Option<Location>)> = HashMap::new();
+    for (wrong, right) in places.keys() {
+        counts.insert(wrong, (0, None));
+        counts.insert(right, (0, None));
+    }
     for (id, file) in files.iter() {
         for (start, word) in words(file.text()) {
             if let Some((count, first)) = counts.get_mut(word) {
@@ -45,9 +50,12 @@ pub fn mark_doubtful_fixes(found: &mut Vec<Diagnostic>, files: &SourceFiles) {
         let hyphens = d.rule == "unknown-reference" && wrong.replace('_', "-") == right;
         let form = camel(&wrong) == right || hyphens;
         let key = (wrong, right);
-        let mended = places.get(&key).map_or(0, BTreeSet::len);
+        let mended = match places.get(&key) {
+            Some(places) => places.len(),
+            None => 0,
+        };
         let sure = form || all <= mended && (mended <= 1 || declared != 1);
-        let once = place.filter(|_| declared == 1);
+        let once = if declared == 1 { place } else { None };
         if !sure && turn(&mut d, at, once, &key) {
             // All reads of the other name are reported in one finding at its declaration.
             let first = *turned.entry((d.rule, d.file.zip(d.span), d.message.clone())).or_insert(kept.len());
@@ -67,15 +75,14 @@ type TurnedFinding = (&'static str, Option<(FileId, Span)>, String);
 /// Turns a correction in doubt around: it changes the other name, if that is written only in this `place`. Returns
 /// whether the finding is now about that place.
 fn turn(d: &mut Diagnostic, at: Location, place: Option<Location>, (wrong, right): &(String, String)) -> bool {
-    let was_safe = d.fix.as_ref().is_some_and(|f| f.safe);
-    if let Some(fix) = &mut d.fix {
-        fix.safe = false;
-    }
+    let was_safe = match &mut d.fix {
+        Some(fix) => std::mem::replace(&mut fix.safe, false),
+        None => false,
+    };
     let Some(place) = place else { return false };
-    let told = d.labels.iter().position(|l| l.location == place);
-    let label = told.map(|i| d.labels.remove(i));
-    let moved = label.is_some();
-    if let Some(label) = label {
+    let told = d.labels.iter().position(|label| label.location == place);
+    if let Some(told) = told {
+        let label = d.labels.remove(told);
         // The finding is now about that place.
         let used = if d.rule == "unknown-input" { "given" } else { "read" };
         let here = if label.message.contains(right) { label.message } else { format!("`{right}` is declared") };
@@ -91,12 +98,15 @@ fn turn(d: &mut Diagnostic, at: Location, place: Option<Location>, (wrong, right
     }
     let edits = vec![SourceEdit { location: place, text: wrong.clone() }];
     d.fix = Some(Box::new(Fix { message: format!("write `{wrong}` there"), edits, safe: false }));
-    moved
+    told.is_some()
 }
 
 /// The name that a fix replaces, the replacement, and the place.
 fn correction(d: &Diagnostic, files: &SourceFiles) -> Option<(String, String, Location)> {
-    let (at, new) = single(d.fix.as_deref().filter(|_| OF_NAMES.contains(&d.rule))?)?;
+    if !OF_NAMES.contains(&d.rule) {
+        return None;
+    }
+    let (at, new) = single(d.fix.as_deref()?)?;
     let wrong = files.get(at.file)?.text().get(at.span.start as usize..at.span.end as usize)?;
     Some((bare(wrong)?.to_owned(), bare(new)?.to_owned(), at))
 }
@@ -112,7 +122,7 @@ fn single(fix: &Fix) -> Option<(Location, &str)> {
 /// A name without quotes, if the text is one.
 fn bare(text: &str) -> Option<&str> {
     let name = text.trim_matches(['"', '\'']);
-    (!name.is_empty() && name.chars().all(is_of_a_word)).then_some(name)
+    if !name.is_empty() && name.chars().all(is_of_a_word) { Some(name) } else { None }
 }
 
 /// The words of a text, with their offsets.

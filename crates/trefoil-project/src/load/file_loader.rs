@@ -79,9 +79,12 @@ impl FileLoader {
     }
     /// Reads the texts named by the options.
     pub fn read_option_texts(&mut self, found: &mut DiagnosticList) {
-        let (context, skills) = (self.options.context.clone(), self.options.skills.clone());
-        self.context = context.and_then(|path| self.option_text(&path, found));
-        self.skills = skills.and_then(|path| self.option_text(&path, found));
+        if let Some(path) = self.options.context.clone() {
+            self.context = self.option_text(&path, found);
+        }
+        if let Some(path) = self.options.skills.clone() {
+            self.skills = self.option_text(&path, found);
+        }
     }
     fn option_text(&mut self, path: &Path, found: &mut DiagnosticList) -> Option<String> {
         match self.named_text(path) {
@@ -211,8 +214,12 @@ impl FileLoader {
             true => settings::find_settings(folder, false).settings.allowed,
             false => Vec::new(),
         };
-        let allowed = self.options.allowed.iter().chain(&by_project).filter_map(|f| door.folder_real(f));
-        let rooms = Arc::new(door.allowed_folders(allowed.chain([door.project_of(folder, whole)])));
+        let mut allowed = Vec::new();
+        for outside in self.options.allowed.iter().chain(&by_project) {
+            allowed.extend(door.folder_real(outside));
+        }
+        allowed.push(door.project_of(folder, whole));
+        let rooms = Arc::new(door.allowed_folders(allowed));
         self.rooms.insert(folder.to_owned(), rooms.clone());
         rooms
     }
@@ -241,10 +248,15 @@ impl FileLoader {
             Some(DialectDetection::Several(all)) => DetectedFormat::Several(all),
             Some(DialectDetection::Unknown) | None => DetectedFormat::Unknown,
         };
-        let whole = parsed.root.as_ref().filter(|_| parsed.complete && self.options.checks.is_some());
+        let suppressions = match &parsed.root {
+            Some(root) if parsed.complete && self.options.checks.is_some() => {
+                SuppressionComments::read_comments(file, &source, root)
+            }
+            _ => None,
+        };
         LoadedManifest {
             file,
-            suppressions: whole.and_then(|root| SuppressionComments::read_comments(file, &source, root)),
+            suppressions,
             root: parsed.root,
             complete: parsed.complete,
             shape,
@@ -278,8 +290,14 @@ impl FileLoader {
             ),
             _ => (rules::UNREADABLE, format!("`{name}` cannot be read: {}", why.reason_text()), why.help_text()),
         };
-        let near = matches!(why, AccessRefusal::NotThere).then(|| self.options.door.name_like(path)).flatten();
-        let help = near.map_or_else(|| help.to_owned(), |near| format!("did you mean `{near}`?"));
+        let near = match why {
+            AccessRefusal::NotThere => self.options.door.name_like(path),
+            _ => None,
+        };
+        let help = match near {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => help.to_owned(),
+        };
         let file = self.add_message_file(path);
         Err(Diagnostic::without_location(rule, FindingSeverity::Error, Some(file), message).with_help(help))
     }
@@ -290,8 +308,10 @@ impl FileLoader {
 /// keys of one of the formats. A file that is not UTF-8 counts as what the rest of its text is.
 pub(super) fn is_foreign(manifest: &LoadedManifest, files: &SourceFiles) -> bool {
     // A file with NUL characters is UTF-16 or not text, so its format is unknown.
-    let readable = |file: &&SourceFile| file.not_utf8().is_some() && !file.text().contains('\0');
-    if let Some(file) = files.get(manifest.file).filter(readable) {
+    if let Some(file) = files.get(manifest.file)
+        && file.not_utf8().is_some()
+        && !file.text().contains('\0')
+    {
         let lossy = SourceFile::new(file.name(), file.text().clone());
         let parsed = yaml::parse(manifest.file, &lossy, &yaml::YamlLimits::default());
         return match parsed.root.as_ref().map(detect_dialect) {
@@ -299,20 +319,26 @@ pub(super) fn is_foreign(manifest: &LoadedManifest, files: &SourceFiles) -> bool
             Some(DialectDetection::Unknown) | None => !resembles(lossy.text()),
         };
     }
-    let Some(root) = manifest.root.as_ref().filter(|_| matches!(manifest.shape, DetectedFormat::Unknown)) else {
-        return false;
-    };
+    let (Some(root), DetectedFormat::Unknown) = (&manifest.root, &manifest.shape) else { return false };
     let sound = manifest.complete && manifest.diagnostics.iter().all(|d| d.severity != FindingSeverity::Error);
     if sound {
         return root.as_mapping().is_some() || root.as_sequence().is_some();
     }
     // Its kind says that it is no manifest, whatever is wrong with the rest.
-    trefoil_front::companion_kind(root).is_some() || !resembles(files.get(manifest.file).map_or("", |f| f.text()))
+    if trefoil_front::companion_kind(root).is_some() {
+        return true;
+    }
+    let text = match files.get(manifest.file) {
+        Some(file) => file.text(),
+        None => "",
+    };
+    !resembles(text)
 }
 
 /// Whether a text has top-level keys of one of the formats.
 fn resembles(text: &str) -> bool {
-    let has = |key: &str| text.lines().any(|l| l.strip_prefix(key).is_some_and(|rest| rest.starts_with(':')));
+    let is_key = |line: &str, key: &str| matches!(line.strip_prefix(key), Some(rest) if rest.starts_with(':'));
+    let has = |key: &str| text.lines().any(|line| is_key(line, key));
     FRONT_ENDS.iter().any(|front| front.matches_unparsed(text, &has))
 }
 
@@ -341,9 +367,12 @@ pub(super) fn about_shape(manifest: &LoadedManifest, files: &SourceFiles, named:
             };
             let d = Diagnostic::new(rule, severity, at, message);
             Some(if named && rule == rules::UNKNOWN_DIALECT {
-                let keys = FRONT_ENDS.iter().map(|front| front.format_description());
-                let keys: Vec<_> = keys.map(|(name, keys)| format!("{name} has {keys}")).collect();
-                d.with_help(format!("{}; or choose one with `--dialect`", keys.join(", ")))
+                let mut formats = Vec::new();
+                for front in FRONT_ENDS {
+                    let (name, keys) = front.format_description();
+                    formats.push(format!("{name} has {keys}"));
+                }
+                d.with_help(format!("{}; or choose one with `--dialect`", formats.join(", ")))
             } else {
                 d
             })
@@ -377,5 +406,10 @@ fn formats() -> String {
 
 fn first_key(root: Option<&YamlNode>) -> Span {
     let Some(root) = root else { return Span::new(0, 0) };
-    root.as_mapping().and_then(|m| m.entries.first()).map_or(root.span, |e| e.key.span)
+    if let Some(mapping) = root.as_mapping()
+        && let Some(first) = mapping.entries.first()
+    {
+        return first.key.span;
+    }
+    root.span
 }

@@ -1,6 +1,6 @@
 //! Determines the final findings: applies comments in manifests, then the levels of the project and of the caller.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,10 +10,11 @@ use trefoil_check::{
 };
 use trefoil_ir::Program;
 use trefoil_machine::Flags;
-use trefoil_syntax::{Diagnostic, DiagnosticList, FileId, SourceFile, SourceFiles, yaml};
+use trefoil_syntax::{Diagnostic, DiagnosticList, FileId, SourceFile, yaml};
 
 use trefoil_template::Value;
 
+use super::compilation::{files_of, is_in_one_of};
 use super::doubtful_fixes::mark_doubtful_fixes;
 use super::file_loader::FileLoader;
 use super::lookalike_names;
@@ -29,13 +30,16 @@ use trefoil_view::plan::called_flows::{self, CalledFlow};
 
 /// Days since 1970-01-01 UTC, for list prices.
 fn today() -> u64 {
-    std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs() / 86_400)
+    match std::time::SystemTime::UNIX_EPOCH.elapsed() {
+        Ok(since) => since.as_secs() / 86_400,
+        Err(_) => 0,
+    }
 }
 
 impl FileLoader {
     /// The project file of a file, read once.
     fn project(&mut self, file: FileId) -> Option<Arc<ProjectFile>> {
-        if self.options.checks.as_ref().is_none_or(|c| c.without_project) {
+        if !matches!(&self.options.checks, Some(checks) if !checks.without_project) {
             return None;
         }
         if let Some(known) = self.projects.known_of(file) {
@@ -51,17 +55,21 @@ impl FileLoader {
         if let Some(known) = self.projects.cached_project(&folder) {
             return known;
         }
-        let found = find_project(&self.options.door, &folder);
+        let Some(found) = find_project(&self.options.door, &folder) else {
+            self.projects.cache_project(folder, None);
+            return None;
+        };
         // Two folders may have the same project file.
-        let owner = found.as_ref().and_then(|f| f.path.parent()).map(PathBuf::from);
-        if let Some(owner) = owner.filter(|owner| *owner != folder)
-            && let Some(known) = self.projects.cached_project(&owner)
+        let owner = found.path.parent();
+        if let Some(owner) = owner
+            && *owner != folder
+            && let Some(known) = self.projects.cached_project(owner)
         {
             self.projects.cache_project(folder, known.clone());
             return known;
         }
-        let project = found.as_ref().map(|found| Arc::new(self.read_project(found)));
-        if let Some(owner) = found.as_ref().and_then(|f| f.path.parent()) {
+        let project = Some(Arc::new(self.read_project(&found)));
+        if let Some(owner) = owner {
             self.projects.cache_project(owner.to_owned(), project.clone());
         }
         self.projects.cache_project(folder, project.clone());
@@ -69,7 +77,7 @@ impl FileLoader {
     }
     /// The exclusions in the project file of a real folder, if project files are used.
     pub fn excluded_patterns(&mut self, folder: &Path) -> Option<Gitignore> {
-        if self.options.checks.as_ref().is_some_and(|c| c.without_project) {
+        if matches!(&self.options.checks, Some(checks) if checks.without_project) {
             return None;
         }
         let owner = find_project(&self.options.door, folder)?.path.parent()?.to_owned();
@@ -95,8 +103,11 @@ impl FileLoader {
                 // A check must not trust it, so it may only name files in its own folder.
                 let rooms = self.options.door.allowed_folders([folder.to_owned()]);
                 for tool in &mut project.supplied.tools {
-                    let path = |flow: &String| LoadTarget::parse_at(&self.options.door, flow).path;
-                    tool.flow = tool.flow.take().filter(|flow| rooms.check_file(&path(flow)).is_ok());
+                    if let Some(flow) = &tool.flow
+                        && rooms.check_file(&LoadTarget::parse_at(&self.options.door, flow).path).is_err()
+                    {
+                        tool.flow = None;
+                    }
                 }
                 project
             }
@@ -113,9 +124,14 @@ impl FileLoader {
     }
     /// The limits for a run of a file's program.
     pub fn run_limits(&mut self, file: FileId) -> RunCostLimits {
-        let project = self.project(file);
-        let asked = self.options.checks.as_ref().map(|c| c.limits).unwrap_or_default();
-        let of_project = project.map(|project| project.limits).unwrap_or_default();
+        let of_project = match self.project(file) {
+            Some(project) => project.limits,
+            None => RunCostLimits::default(),
+        };
+        let asked = match &self.options.checks {
+            Some(checks) => checks.limits,
+            None => RunCostLimits::default(),
+        };
         RunCostLimits {
             max_calls: asked.max_calls.or(of_project.max_calls),
             max_cost: asked.max_cost.or(of_project.max_cost),
@@ -133,7 +149,10 @@ impl FileLoader {
         supplied
     }
     fn supplied_by(&mut self, project: Option<&ProjectFile>) -> ProjectDeclarations {
-        let mut supplied = project.map(|project| project.supplied.clone()).unwrap_or_default();
+        let mut supplied = match project {
+            Some(project) => project.supplied.clone(),
+            None => ProjectDeclarations::default(),
+        };
         // If two have the same name, a run uses that of the project.
         supplied.add_declarations(&self.options.supplied);
         supplied.prices.day = Some(today());
@@ -162,9 +181,12 @@ impl FileLoader {
     pub fn provider_names(&mut self, files: impl Iterator<Item = FileId>) -> Vec<String> {
         let mut all = self.options.supplied.providers.clone();
         for file in files {
-            let project = self.project(file);
-            let declared = project.iter().flat_map(|project| &project.supplied.providers);
-            all.extend(declared.filter(|name| !all.contains(name)).cloned().collect::<Vec<_>>());
+            let Some(project) = self.project(file) else { continue };
+            for name in &project.supplied.providers {
+                if !all.contains(name) {
+                    all.push(name.clone());
+                }
+            }
         }
         all
     }
@@ -175,10 +197,20 @@ impl FileLoader {
             return servers.clone();
         }
         let project = self.project(file);
-        let all = || project.iter().map(|project| &project.supplied).chain([&self.options.supplied]);
-        let is_tool = |name: &str| all().any(|supplied| supplied.tools.iter().any(|tool| tool.name == name));
-        let servers = all().flat_map(|supplied| &supplied.servers).map(|server| &server.name);
-        servers.filter(|name| !is_tool(name)).cloned().collect()
+        let mut declarations = vec![&self.options.supplied];
+        if let Some(project) = &project {
+            declarations.push(&project.supplied);
+        }
+        let mut names = BTreeSet::new();
+        for declared in &declarations {
+            names.extend(declared.servers.iter().map(|server| server.name.clone()));
+        }
+        for declared in &declarations {
+            for tool in &declared.tools {
+                names.remove(&tool.name);
+            }
+        }
+        names
     }
     /// What one call of each of these tools does, which are flows: names and files.
     fn calls_of(&mut self, flows: Vec<(String, String)>) -> Arc<CallsOfTools> {
@@ -203,24 +235,26 @@ impl FileLoader {
         let LoadOptions { door, allowed, overlay, cache, limits, .. } = self.options.clone();
         let target = LoadTarget::parse_at(&door, flow);
         let options = LoadOptions { door, allowed, overlay, cache, limits, ..LoadOptions::default() };
-        let seen = super::load_target(&target, &options).ok().map(|loaded| {
-            let (program, files) = (loaded.program.clone(), loaded.files.clone());
-            let parameters = FlowToolInterface::new(&program, &files, loaded.about.as_deref()).parameters;
-            let parameters = Value::from_json(serde_json::Value::Object(parameters));
-            let result = Some(trefoil_check::semantic::ProgramTypes::returned_by(&program));
-            Arc::new(FlowOfTool { parameters, result, program, files })
-        });
+        let seen = match super::load_target(&target, &options) {
+            Ok(loaded) => {
+                let (program, files) = (loaded.program.clone(), loaded.files.clone());
+                let parameters = FlowToolInterface::new(&program, &files, loaded.about.as_deref()).parameters;
+                let parameters = Value::from_json(serde_json::Value::Object(parameters));
+                let result = Some(trefoil_check::semantic::ProgramTypes::returned_by(&program));
+                Some(Arc::new(FlowOfTool { parameters, result, program, files }))
+            }
+            Err(_) => None,
+        };
         self.flows_of_tools.insert(flow.to_owned(), seen.clone());
         seen
     }
     /// Whether a finding of a rule could be shown for a program, as far as that is easy to determine. Unused
     /// suppressions are reported, which requires that the rule runs, and other folders may have other levels.
     pub fn rule_visibility(&mut self, file: Option<FileId>, program: &Program) -> impl Fn(&Rule) -> bool + use<> {
-        let folder = |file: FileId, files: &SourceFiles| {
-            files.get(file).map(|f| Path::new(f.name()).parent().map(PathBuf::from))
-        };
-        let own = file.and_then(|file| folder(file, self.read_files()));
-        let here = program.file_ids().iter().all(|f| folder(*f, self.read_files()) == own);
+        let files = self.read_files();
+        let folder_of = |file: FileId| Some(Path::new(files.get(file)?.name()).parent());
+        let folder = file.and_then(folder_of);
+        let here = program.file_ids().iter().all(|file| folder_of(*file) == folder);
         let speaks = !here || self.has_suppressions();
         self.shown_if(file, speaks)
     }
@@ -229,23 +263,28 @@ impl FileLoader {
         self.shown_if(Some(file), speaks)
     }
     fn shown_if(&mut self, file: Option<FileId>, speaks: bool) -> impl Fn(&Rule) -> bool + use<> {
-        let levels = self.options.checks.clone().filter(|_| !speaks).map(|checks| self.levels(&checks, file));
-        move |rule| levels.as_ref().is_none_or(|levels| levels.can_report(rule))
+        let levels = match self.options.checks.clone() {
+            Some(checks) if !speaks => Some(self.levels(&checks, file)),
+            _ => None,
+        };
+        move |rule| match &levels {
+            Some(levels) => levels.can_report(rule),
+            None => true,
+        }
     }
     /// The findings that are shown, by file and place. `entries` are the files that were checked themselves, and
     /// whether each was fully checked: only then are its unused suppressions reported.
     pub fn settle_findings(&mut self, found: DiagnosticList, entries: &BTreeMap<FileId, bool>) -> Vec<Diagnostic> {
         let mut found = without_echoes(found.into_sorted());
         let Some(checks) = self.options.checks.clone() else {
-            found.retain(|d| find_rule(d.rule).is_none_or(|rule| rule.level.is_some()));
+            found.retain(|d| !matches!(find_rule(d.rule), Some(rule) if rule.level.is_none()));
             lookalike_names::name_strangers(&mut found, self.read_files());
             return found;
         };
         let mut comments = self.comment_suppressions();
         // The caller's levels take precedence; a suppression that would cover such a finding counts as used.
         let covered = |d: &Diagnostic, comments: &mut HashMap<FileId, SuppressionComments>| {
-            d.file.and_then(|file| comments.get_mut(&file)).is_some_and(|c| c.covers_finding(d))
-                && !checks.levels.is_requested(d)
+            is_covered(comments, d) && !checks.levels.is_requested(d)
         };
         // A suppression applies where a name is read as well as where it is declared, if the finding is moved there.
         found.retain(|d| !covered(d, &mut comments));
@@ -261,10 +300,13 @@ impl FileLoader {
             let active = |name: &str| {
                 *proved
                     && !suppress::is_about_suppressions(name)
-                    && (limited || find_rule(name).is_none_or(|r| r.group != RuleGroup::Cost))
+                    && (limited || !matches!(find_rule(name), Some(rule) if rule.group == RuleGroup::Cost))
             };
-            let about_comments = of_file.comment_findings(active);
-            kept.extend(about_comments.into_iter().filter(|d| !covered(d, &mut comments)));
+            for about_comment in of_file.comment_findings(active) {
+                if !covered(&about_comment, &mut comments) {
+                    kept.push(about_comment);
+                }
+            }
         }
         let mut all = DiagnosticList::default();
         all.extend(self.apply_levels(&checks, kept.into_sorted()));
@@ -276,33 +318,38 @@ impl FileLoader {
     }
     /// The comments that suppress findings, by file; none if they are ignored.
     pub fn comment_suppressions(&mut self) -> HashMap<FileId, SuppressionComments> {
-        let ignored = self.options.checks.as_ref().is_none_or(|checks| checks.without_comments);
-        if ignored { HashMap::new() } else { self.manifest_suppressions() }
+        match &self.options.checks {
+            Some(checks) if !checks.without_comments => self.manifest_suppressions(),
+            _ => HashMap::new(),
+        }
     }
     /// Whether a finding will be shown: neither a comment nor a level hides it.
     pub fn is_reported(&mut self, comments: &mut HashMap<FileId, SuppressionComments>, d: &Diagnostic) -> bool {
-        let Some(checks) = self.options.checks.clone().filter(|_| !trefoil_check::keeps_from_loading(d)) else {
+        if trefoil_check::keeps_from_loading(d) {
             return true;
-        };
-        let covered = d.file.and_then(|file| comments.get_mut(&file)).is_some_and(|c| c.covers_finding(d));
+        }
+        let Some(checks) = self.options.checks.clone() else { return true };
+        let covered = is_covered(comments, d);
         (!covered || checks.levels.is_requested(d)) && self.levels(&checks, d.file).apply_level(d.clone()).is_some()
     }
     /// Whether a finding prevents a run.
     pub fn prevents_run(&mut self, comments: &mut HashMap<FileId, SuppressionComments>, d: &Diagnostic) -> bool {
-        let error = trefoil_syntax::FindingSeverity::Error;
-        trefoil_check::keeps_from_loading(d)
-            || self.options.checks.clone().is_some_and(|checks| {
-                let level = self.levels(&checks, d.file).apply_level(d.clone()).map(|d| d.severity);
-                level == Some(error) && self.is_reported(comments, d)
-            })
+        if trefoil_check::keeps_from_loading(d) {
+            return true;
+        }
+        let Some(checks) = self.options.checks.clone() else { return false };
+        let Some(levelled) = self.levels(&checks, d.file).apply_level(d.clone()) else { return false };
+        levelled.severity == trefoil_syntax::FindingSeverity::Error && self.is_reported(comments, d)
     }
     /// Applies the levels, which are computed once for each file.
     fn apply_levels(&mut self, checks: &CheckOptions, found: impl IntoIterator<Item = Diagnostic>) -> Vec<Diagnostic> {
         let mut known: HashMap<Option<FileId>, Levels> = HashMap::new();
-        let levelled = found
-            .into_iter()
-            .filter_map(|d| known.entry(d.file).or_insert_with(|| self.levels(checks, d.file)).apply_level(d));
-        levelled.collect()
+        let mut levelled = Vec::new();
+        for d in found {
+            let levels = known.entry(d.file).or_insert_with(|| self.levels(checks, d.file));
+            levelled.extend(levels.apply_level(d));
+        }
+        levelled
     }
     fn levels(&mut self, checks: &CheckOptions, file: Option<FileId>) -> Levels {
         match file.and_then(|file| self.project(file)) {
@@ -312,10 +359,16 @@ impl FileLoader {
     }
 }
 
+/// Whether a comment suppresses a finding; it counts as used then.
+fn is_covered(comments: &mut HashMap<FileId, SuppressionComments>, d: &Diagnostic) -> bool {
+    let Some(file) = d.file else { return false };
+    let Some(of_file) = comments.get_mut(&file) else { return false };
+    of_file.covers_finding(d)
+}
+
 /// Removes findings caused by a mistake in the YAML: what follows an open quote is not missing.
-fn without_echoes(found: Vec<Diagnostic>) -> Vec<Diagnostic> {
-    let broken: HashSet<FileId> =
-        found.iter().filter(|d| d.rule == yaml::rules::SYNTAX).filter_map(|d| d.file).collect();
-    let echo = |d: &Diagnostic| d.rule == "missing-key" && d.file.is_some_and(|file| broken.contains(&file));
-    found.into_iter().filter(|d| !echo(d)).collect()
+fn without_echoes(mut found: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let broken = files_of(&found, |d| d.rule == yaml::rules::SYNTAX);
+    found.retain(|d| d.rule != "missing-key" || !is_in_one_of(d, &broken));
+    found
 }

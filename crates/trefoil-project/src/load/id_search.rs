@@ -1,10 +1,11 @@
 //! Searches for the ids that documents refer to: outwards from the folder of each referring document, then in the rest
 //! of the project. An id found in a nearer folder is not searched further away.
 
+use std::borrow::Cow;
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{Hash as _, Hasher as _};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use trefoil_front::ManifestDocument;
@@ -36,6 +37,15 @@ struct FolderIndex {
     words: Vec<(u32, u32)>,
 }
 
+impl IdSearchProgress {
+    /// Adds the ids of a document.
+    fn add_ids(&mut self, folder: &Path, ids: impl IntoIterator<Item = String>) {
+        for id in ids {
+            self.known.insert((folder.to_owned(), id));
+        }
+    }
+}
+
 impl LoadedFolder {
     /// Searches for the ids that documents refer to, outwards from the folder of each document.
     pub(super) fn search_missing_ids(&mut self, loader: &mut FileLoader) {
@@ -48,14 +58,24 @@ impl LoadedFolder {
             }
             let mut rest = BTreeSet::new();
             for (folder, mut ids) in named {
-                for dir in folder.ancestors().take_while(|dir| dir.starts_with(&project)) {
-                    let new = |id: &&String| !seen.sought.contains(&(Some(dir.to_owned()), (*id).clone()));
-                    let wanted: BTreeSet<String> = ids.iter().filter(new).cloned().collect();
+                for dir in folder.ancestors() {
+                    if !dir.starts_with(&project) {
+                        break;
+                    }
+                    let mut wanted = BTreeSet::new();
+                    for id in &ids {
+                        if seen.sought.insert((Some(dir.to_owned()), id.clone())) {
+                            wanted.insert(id.clone());
+                        }
+                    }
                     self.adopt(loader, &mut seen, dir, false, &wanted);
-                    seen.sought.extend(wanted.into_iter().map(|id| (Some(dir.to_owned()), id)));
                     ids.retain(|id| !seen.known.contains(&(dir.to_owned(), id.clone())));
                 }
-                rest.extend(ids.into_iter().filter(|id| seen.sought.insert((None, id.clone()))));
+                for id in ids {
+                    if seen.sought.insert((None, id.clone())) {
+                        rest.insert(id);
+                    }
+                }
             }
             self.adopt(loader, &mut seen, &project, true, &rest);
         }
@@ -64,16 +84,19 @@ impl LoadedFolder {
     fn unsearched_ids(&self, seen: &mut IdSearchProgress) -> BTreeMap<PathBuf, BTreeSet<String>> {
         let mut named: BTreeMap<PathBuf, BTreeSet<String>> = BTreeMap::new();
         let first = std::mem::replace(&mut seen.documents, self.project.documents.len());
-        for document in self.project.documents.iter().skip(first).filter(|document| document.project == 0) {
-            let folder = self.dir_of(document);
-            let own: BTreeSet<String> = document.front.unit_ids(document).into_iter().map(|(id, _)| id).collect();
-            let plain = |name: &&str| !name.is_empty() && !name.contains(['{', ' ', '\n']) && !own.contains(*name);
-            let names: Vec<String> =
-                document.front.mentioned_units(document).into_iter().filter(plain).map(str::to_owned).collect();
-            if !names.is_empty() {
-                named.entry(folder.clone()).or_default().extend(names);
+        for document in self.project.documents.iter().skip(first) {
+            if document.project != 0 {
+                continue;
             }
-            seen.known.extend(own.into_iter().map(|id| (folder.clone(), id)));
+            let folder = self.dir_of(document);
+            let declared: BTreeSet<String> = document.front.unit_ids(document).into_iter().map(|(id, _)| id).collect();
+            for name in document.front.mentioned_units(document) {
+                let is_plain = !name.is_empty() && !name.contains(['{', ' ', '\n']);
+                if is_plain && !declared.contains(name) {
+                    named.entry(folder.clone()).or_default().insert(name.to_owned());
+                }
+            }
+            seen.add_ids(&folder, declared);
         }
         named
     }
@@ -120,8 +143,7 @@ impl LoadedFolder {
             };
             let ids = front.unit_ids(&document);
             if ids.iter().any(|(id, _)| wanted.contains(id)) && self.document_index(manifest.file).is_none() {
-                let folder = self.dir_of(&document);
-                seen.known.extend(ids.into_iter().map(|(id, _)| (folder.clone(), id)));
+                seen.add_ids(&self.dir_of(&document), ids.into_iter().map(|(id, _)| id));
                 self.push(loader, &manifest, path, *front);
                 self.manifests.insert(manifest.file, manifest);
             }
@@ -167,7 +189,9 @@ impl FolderIndex {
         let mut all: Vec<u32> = words(text).chain([stem]).map(hash).collect();
         all.sort_unstable();
         all.dedup();
-        self.words.extend(all.into_iter().map(|word| (word, file)));
+        for word in all {
+            self.words.push((word, file));
+        }
         self.files.push(at);
     }
     /// The files that may have one of these ids, in order.
@@ -180,11 +204,15 @@ impl FolderIndex {
             };
             for word in [hash(longest), hash(id)] {
                 let from = self.words.partition_point(|(other, _)| *other < word);
-                let same = self.words.iter().skip(from).take_while(|(other, _)| *other == word);
-                found.extend(same.map(|(_, file)| *file));
+                for (other, file) in self.words.iter().skip(from) {
+                    if *other != word {
+                        break;
+                    }
+                    found.insert(*file);
+                }
             }
         }
-        found.into_iter().filter_map(|file| self.files.get(file as usize)).map(PathBuf::as_path)
+        found.into_iter().filter_map(|file| Some(self.files.get(file as usize)?.as_path()))
     }
 }
 
@@ -201,8 +229,16 @@ fn hash(word: &str) -> u32 {
 
 /// The relative path from a folder to another place, with `/`.
 fn relative(from: &Path, to: &Path) -> String {
-    let name = |part: Component<'_>| part.as_os_str().to_string_lossy().into_owned();
-    let shared = from.components().zip(to.components()).take_while(|(one, other)| one == other).count();
-    let up = from.components().skip(shared).map(|_| "..".to_owned());
-    up.chain(to.components().skip(shared).map(name)).collect::<Vec<_>>().join("/")
+    let mut shared = 0;
+    for (one, other) in from.components().zip(to.components()) {
+        if one != other {
+            break;
+        }
+        shared += 1;
+    }
+    let mut parts = vec![Cow::Borrowed(".."); from.components().count() - shared];
+    for part in to.components().skip(shared) {
+        parts.push(part.as_os_str().to_string_lossy());
+    }
+    parts.join("/")
 }

@@ -9,15 +9,24 @@ use trefoil_syntax::{Diagnostic, Location, SourceFiles};
 /// Adds it to the advice of each finding whose fix writes a name that looks like the replaced one.
 pub fn name_strangers(found: &mut [Diagnostic], files: &SourceFiles) {
     for d in found {
-        let Some([edit]) = d.fix.as_ref().map(|fix| fix.edits.as_slice()) else { continue };
+        let Some(fix) = &d.fix else { continue };
+        let [edit] = fix.edits.as_slice() else { continue };
         let Location { file, span } = edit.location;
-        let Some(old) = files.get(file).and_then(|file| file.text().get(span.start as usize..span.end as usize)) else {
+        let Some(source) = files.get(file) else { continue };
+        let Some(old) = source.text().get(span.start as usize..span.end as usize) else { continue };
+        let is_here =
+            d.file == Some(file) && matches!(d.span, Some(whole) if whole.start <= span.start && span.end <= whole.end);
+        let (here, there) = if is_here { (old, &*edit.text) } else { (&*edit.text, old) };
+        let why = if let Some(why) = strange_character(here, there) {
+            format!("the name here contains {why}")
+        } else if let Some(why) = strange_character(there, here) {
+            format!("the suggested name contains {why}")
+        } else {
             continue;
         };
-        let is_here = d.file == Some(file) && d.span.is_some_and(|own| own.start <= span.start && span.end <= own.end);
-        let (here, there) = if is_here { (old, &*edit.text) } else { (&*edit.text, old) };
-        let why = strange_character(here, there).map(|why| format!("the name here contains {why}"));
-        let why = why.or_else(|| Some(format!("the suggested name contains {}", strange_character(there, here)?)));
-        d.help = why.map(|why| d.help.as_ref().map(|help| format!("{help}; {why}")).unwrap_or(why)).or(d.help.take());
+        d.help = Some(match &d.help {
+            Some(help) => format!("{help}; {why}"),
+            None => why,
+        });
     }
 }

@@ -1,22 +1,23 @@
 //! From the files of a folder to lowered documents: finds the folder's project, reads what its documents need, and
-//! checks them.
+//! compiles them.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use trefoil_check::{RuleSource, find_rule};
 use trefoil_front::project::resolve_path;
 use trefoil_front::{FrontEnd, ManifestDocument, NeededFile, NeededFileKind, Project};
 use trefoil_ir::{FactDetail, Facts, FlowId, Program};
 use trefoil_runtime::ports::EnvFile;
 use trefoil_syntax::yaml::WordRespellings;
-use trefoil_syntax::{Diagnostic, DiagnosticList, FileId, FindingSeverity, Location, SourceFiles};
+use trefoil_syntax::{Diagnostic, FileId, FindingSeverity, Location, SourceFiles};
 use trefoil_template::limits;
 
-use super::compilation::{CompiledDocuments, LinkedProgram};
+use super::compilation::{CompiledDocuments, LinkedProgram, files_of, is_in_one_of};
 use super::discovery::{self, FolderSearch, SearchLimit, UnreadFile};
-use super::file_loader::{DetectedFormat, FileLoader, LoadedManifest, about_shape, is_foreign};
+use super::file_loader::{DetectedFormat, FileLoader, LoadedManifest, is_foreign};
 use super::{CheckStep, rules};
 use crate::file_access::{self, AccessRefusal, AllowedFolders, NamedFile};
 use crate::patterns::PATTERNS;
@@ -90,13 +91,13 @@ impl LoadedFolder {
     }
     /// Whether the documents of both compile to the same result.
     fn has_the_same(&self, other: &Self) -> bool {
-        let documents = |folder: &Self| -> Vec<_> {
-            let all = folder.project.documents.iter();
-            all.map(|d| (d.file, d.path.clone(), d.front.name(), d.project)).collect()
-        };
         self.manifests.len() == other.manifests.len()
             && self.manifests.keys().all(|file| other.manifests.contains_key(file))
-            && documents(self) == documents(other)
+            && self.document_identities().eq(other.document_identities())
+    }
+    /// The file, path, dialect and project of each document.
+    fn document_identities(&self) -> impl Iterator<Item = (FileId, &str, &str, u32)> {
+        self.project.documents.iter().map(|d| (d.file, &*d.path, d.front.name(), d.project))
     }
     /// Reads a folder that was itself named; the requested dialect applies to all its manifests.
     pub fn read_whole_folder(loader: &mut FileLoader, root: &Path, named: &[PathBuf]) -> Self {
@@ -113,22 +114,30 @@ impl LoadedFolder {
             facts: loader.options.facts(),
             ..Self::default()
         };
-        let own = loader.options.door.project_of(&folder.real, whole.then_some(&*folder.real));
-        folder.projects.push(own);
+        let project = loader.options.door.project_of(&folder.real, folder.whole_folder());
+        folder.projects.push(project);
         let mut named_ids = BTreeSet::new();
         for path in named {
-            let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let manifest = loader.load_manifest(path);
             named_ids.insert(manifest.file);
             folder.add(loader, name, manifest, true);
         }
         (folder, named_ids)
     }
+    /// The real folder, if the folder itself was named.
+    fn whole_folder(&self) -> Option<&Path> {
+        if self.whole { Some(&self.real) } else { None }
+    }
     /// The real folder of a document.
     fn folder_of(&self, loader: &FileLoader, document: &str) -> PathBuf {
         let path = file_access::clean_path(&self.real.join(document));
-        let folder = path.parent().and_then(|folder| loader.options.door.folder_real(folder));
-        folder.unwrap_or_else(|| self.real.clone())
+        if let Some(folder) = path.parent()
+            && let Some(real) = loader.options.door.folder_real(folder)
+        {
+            return real;
+        }
+        self.real.clone()
     }
     /// The real folder of a document itself, whose project decides what it may read: a link has the project of its target.
     fn home_of(&self, loader: &FileLoader, document: &str) -> PathBuf {
@@ -138,12 +147,12 @@ impl LoadedFolder {
     /// The folders that paths in a document may lead into.
     fn rooms_of(&self, loader: &mut FileLoader, document: &str) -> Arc<AllowedFolders> {
         let folder = self.home_of(loader, document);
-        loader.allowed_folders(&folder, self.whole.then_some(&*self.real))
+        loader.allowed_folders(&folder, self.whole_folder())
     }
     /// The folders that paths in a file of a folder may lead into.
     pub(super) fn allowed_folders(&self, loader: &mut FileLoader, document: &str) -> Arc<AllowedFolders> {
         let folder = self.folder_of(loader, document);
-        loader.allowed_folders(&folder, self.whole.then_some(&*self.real))
+        loader.allowed_folders(&folder, self.whole_folder())
     }
     /// The project of a document.
     fn project_of(&mut self, loader: &FileLoader, document: &str) -> u32 {
@@ -153,12 +162,15 @@ impl LoadedFolder {
         }
         // An unmarked folder within this one belongs to this project, whichever of the two was named.
         let root = loader.options.door.project_of(&folder, Some(&*self.real));
-        let known = self.projects.iter().position(|known| *known == root).unwrap_or_else(|| {
-            self.projects.push(root);
-            self.projects.len() - 1
-        });
-        self.project_of.insert(folder, known as u32);
-        known as u32
+        let project = match self.projects.iter().position(|known| *known == root) {
+            Some(known) => known as u32,
+            None => {
+                self.projects.push(root);
+                (self.projects.len() - 1) as u32
+            }
+        };
+        self.project_of.insert(folder, project);
+        project
     }
     /// Adds a document.
     pub(super) fn push(
@@ -201,7 +213,9 @@ impl LoadedFolder {
                     continue;
                 }
             };
-            bytes += loader.read_files().get(manifest.file).map_or(0, |f| f.text().len() as u64);
+            if let Some(file) = loader.read_files().get(manifest.file) {
+                bytes += file.text().len() as u64;
+            }
             if bytes > limits::FOLDER_BYTES {
                 found.cut = Some(SearchLimit::Bytes);
                 break;
@@ -209,10 +223,11 @@ impl LoadedFolder {
             self.listed.push(manifest.file);
             if !named_ids.contains(&manifest.file) {
                 // Lists, texts and companion files of a format are never read as a requested dialect.
-                let mapping = manifest.root.as_ref().is_some_and(|r| r.as_mapping().is_some());
-                let other = manifest.root.as_ref().and_then(trefoil_front::companion_kind).is_some();
-                let named = self.whole && mapping && !other;
-                self.add(loader, path, manifest, named);
+                let may_be_requested = match &manifest.root {
+                    Some(root) => root.as_mapping().is_some() && trefoil_front::companion_kind(root).is_none(),
+                    None => false,
+                };
+                self.add(loader, path, manifest, self.whole && may_be_requested);
             }
         }
         for (path, problem) in found.problems {
@@ -227,7 +242,9 @@ impl LoadedFolder {
     fn finish(&mut self, loader: &mut FileLoader) {
         self.project.documents.sort_by(|a, b| a.path.cmp(&b.path));
         (self.by_path, self.by_file) = Default::default();
-        (0..self.project.documents.len()).for_each(|at| self.note(at));
+        for at in 0..self.project.documents.len() {
+            self.note(at);
+        }
         self.read_dependencies(loader, 0);
         self.search_missing_ids(loader);
         self.project.files = loader.read_files().clone();
@@ -284,36 +301,63 @@ impl LoadedFolder {
                 // It was read for another reason, which does not mean that this document may name it.
                 NeededFileKind::Manifest if self.by_path.contains_key(&path) => rooms.check_file(&full),
                 NeededFileKind::Attachment if self.project.attachments.contains_key(&path) => continue,
-                NeededFileKind::Manifest => loader.manifest_in(&rooms, &shown, &full).map(|manifest| {
-                    let front = match manifest.shape {
-                        DetectedFormat::One(front) => front,
-                        _ => document.front,
-                    };
-                    self.push(loader, &manifest, path, front);
-                    self.manifests.insert(manifest.file, manifest);
-                }),
-                NeededFileKind::Attachment => loader.text_in(&rooms, &full).map(|text| {
-                    loader.keep_text(&shown, &text);
-                    self.project.attachments.insert(path, text);
-                }),
-                // Its values are read by the run, but its existence and its lines are checked now.
-                NeededFileKind::EnvFile => rooms.check_file(&full).inspect(|()| {
-                    let bytes = rooms.read_file(&full, limits::TEXT_FILE_BYTES).unwrap_or_default();
-                    let lines = EnvFile::from_text(&String::from_utf8_lossy(&bytes)).unread;
-                    let name = shown.display().to_string();
-                    self.problems.extend(lines.iter().map(|line| {
-                        match line.is_open {
-                            true => Diagnostic::new_error(rules::ENV_LINE, need.location, line.describe_fault(&name))
-                                .with_help(rules::ENV_LINE_HELP),
-                            false => Diagnostic::new_info(rules::ENV_LINE, need.location, line.describe_fault(&name)),
-                        }
-                    }));
-                }),
+                NeededFileKind::Manifest => self.open_manifest(loader, document, &rooms, path),
+                NeededFileKind::Attachment => self.open_attachment(loader, &rooms, path),
+                NeededFileKind::EnvFile => self.check_env_file(&rooms, &full, &shown, need.location),
             };
             if let Err(why) = opened {
                 self.refuse(loader, document, &need, &why, &rooms);
             }
         }
+    }
+    /// Adds a manifest that a document names.
+    fn open_manifest(
+        &mut self,
+        loader: &mut FileLoader,
+        document: &ManifestDocument,
+        rooms: &AllowedFolders,
+        path: String,
+    ) -> Result<(), AccessRefusal> {
+        let manifest = loader.manifest_in(rooms, &self.root.join(&path), &self.real.join(&path))?;
+        let front = match manifest.shape {
+            DetectedFormat::One(front) => front,
+            _ => document.front,
+        };
+        self.push(loader, &manifest, path, front);
+        self.manifests.insert(manifest.file, manifest);
+        Ok(())
+    }
+    /// Adds a text that a document names.
+    fn open_attachment(
+        &mut self,
+        loader: &mut FileLoader,
+        rooms: &AllowedFolders,
+        path: String,
+    ) -> Result<(), AccessRefusal> {
+        let text = loader.text_in(rooms, &self.real.join(&path))?;
+        loader.keep_text(&self.root.join(&path), &text);
+        self.project.attachments.insert(path, text);
+        Ok(())
+    }
+    /// The values of an environment file are read by the run, but its existence and its lines are checked now.
+    fn check_env_file(
+        &mut self,
+        rooms: &AllowedFolders,
+        full: &Path,
+        shown: &Path,
+        named_at: Location,
+    ) -> Result<(), AccessRefusal> {
+        rooms.check_file(full)?;
+        let bytes = rooms.read_file(full, limits::TEXT_FILE_BYTES).unwrap_or_default();
+        let name = shown.display().to_string();
+        for line in EnvFile::from_text(&String::from_utf8_lossy(&bytes)).unread {
+            let fault = line.describe_fault(&name);
+            self.problems.push(match line.is_open {
+                true => Diagnostic::new_error(rules::ENV_LINE, named_at, fault).with_help(rules::ENV_LINE_HELP),
+                false => Diagnostic::new_info(rules::ENV_LINE, named_at, fault),
+            });
+        }
+        Ok(())
     }
     /// Reports why a needed file was not opened.
     fn refuse(
@@ -369,15 +413,12 @@ impl LoadedFolder {
         self.unseen.iter().filter(|d| d.rule == rules::FOLDER_LIMIT)
     }
     /// Reports manifests in one folder with the same id. References to that id are errors.
-    fn twins(&self) -> Vec<Diagnostic> {
+    pub(super) fn twins(&self) -> Vec<Diagnostic> {
         let mut first: BTreeMap<(&str, &str, &str, String), Location> = BTreeMap::new();
         let mut found = Vec::new();
         for document in &self.project.documents {
-            let folder = document.path.rsplit_once('/').map_or("", |(folder, _)| folder);
-            let kind = document.root.as_mapping().and_then(|m| m.get("kind")).and_then(|e| e.value.as_string());
-            // Pipelines and agents share their names; other kinds of a format are named by separate keys.
-            let kind = kind.map_or("", |t| &*t.value).trim_end_matches("Manifest");
-            let kind = if kind.starts_with(|c: char| c.is_ascii_uppercase()) { kind } else { "" };
+            let (folder, _) = document.path.rsplit_once('/').unwrap_or_default();
+            let kind = kind_of_names(document);
             for (id, at) in document.front.unit_ids(document) {
                 match first.entry((folder, document.front.name(), kind, id.clone())) {
                     Entry::Vacant(entry) => drop(entry.insert(at)),
@@ -397,91 +438,126 @@ impl LoadedFolder {
         found
     }
     /// Whether none of its files is a manifest, not even a broken one.
-    fn has_no_manifest(&self, files: &SourceFiles) -> bool {
+    pub(super) fn has_no_manifest(&self, files: &SourceFiles) -> bool {
+        if !self.project.documents.is_empty() {
+            return false;
+        }
         // A file without anything in it is no manifest that is broken.
         let is_wrong = |d: &Diagnostic| d.severity == FindingSeverity::Error && d.rule != "yaml-empty";
-        let broken =
-            |manifest: &LoadedManifest| manifest.diagnostics.iter().any(is_wrong) && !is_foreign(manifest, files);
-        let mut listed = self.listed.iter().filter_map(|file| self.manifest_of_file(*file));
-        self.project.documents.is_empty() && !listed.any(broken)
+        for file in &self.listed {
+            let Some(manifest) = self.manifest_of_file(*file) else { continue };
+            if manifest.diagnostics.iter().any(is_wrong) && !is_foreign(manifest, files) {
+                return false;
+            }
+        }
+        true
     }
     /// The document of a file.
+    pub(super) fn document_of_file(&self, file: FileId) -> Option<&ManifestDocument> {
+        self.project.documents.get(self.document_index(file)?)
+    }
+    /// The index of the document of a file.
     pub fn document_index(&self, file: FileId) -> Option<usize> {
         self.by_file.get(&file).copied()
     }
     /// The documents among files.
-    fn indices(&self, files: &[FileId]) -> Vec<usize> {
+    pub(super) fn indices(&self, files: &[FileId]) -> Vec<usize> {
         files.iter().filter_map(|file| self.document_index(*file)).collect()
     }
     /// The result of reading a file.
     pub fn manifest_of_file(&self, file: FileId) -> Option<&LoadedManifest> {
-        self.manifests.get(&file).map(|m| &**m)
+        Some(self.manifests.get(&file)?)
     }
     /// Compiles documents as entries, each with everything that it reaches.
     pub fn compile_entries(&self, entries: &[usize]) -> CompiledDocuments {
-        let mut by_dialect: BTreeMap<&str, (&dyn FrontEnd, Vec<usize>)> = BTreeMap::new();
-        for (at, document) in entries.iter().filter_map(|at| Some((*at, self.project.documents.get(*at)?))) {
-            let (_, all) = by_dialect.entry(document.front.name()).or_insert((document.front, Vec::new()));
-            all.push(at);
-        }
         let mut made = CompiledDocuments { facts: Facts::with_detail(self.facts), ..CompiledDocuments::default() };
+        let mut by_dialect: BTreeMap<&str, (&dyn FrontEnd, Vec<usize>)> = BTreeMap::new();
+        for at in entries {
+            let Some(document) = self.project.documents.get(*at) else { continue };
+            let (_, documents) = by_dialect.entry(document.front.name()).or_insert((document.front, Vec::new()));
+            documents.push(*at);
+            made.touched.insert(document.file);
+        }
         for (front, entries) in by_dialect.into_values() {
             let compiled = front.compile_documents(&self.project, &entries, self.facts);
             made.findings.extend(trefoil_lint::find_if_asked(&compiled));
             let linked = trefoil_lint::link_with_findings(compiled);
             made.findings.extend(linked.found);
             made.facts.merge_from(linked.facts);
-            let entries = linked.entries.into_iter();
-            let entries = entries.filter_map(|(at, flow)| Some((self.project.documents.get(at)?.file, flow)));
-            let (entries, env_files) = (entries.collect(), linked.env_files);
-            made.programs.extend(linked.program.map(|program| LinkedProgram { program, entries, env_files }));
+            let Some(program) = linked.program else { continue };
+            made.touched.extend(program.file_ids());
+            let mut entries = Vec::new();
+            for (at, flow) in linked.entries {
+                if let Some(document) = self.project.documents.get(at) {
+                    entries.push((document.file, flow));
+                }
+            }
+            made.programs.push(LinkedProgram { program, entries, env_files: linked.env_files });
         }
-        let files = entries.iter().filter_map(|at| self.project.documents.get(*at)).map(|d| d.file);
-        made.touched = files.chain(made.findings.iter().filter_map(|d| d.file)).collect();
-        made.touched.extend(made.programs.iter().flat_map(|linked| linked.program.file_ids()));
+        made.touched.extend(made.findings.iter().filter_map(|d| d.file));
         self.complete_findings(&mut made);
         made
     }
     /// Adds the findings of reading the files, and removes findings that only follow from them.
     fn complete_findings(&self, made: &mut CompiledDocuments) {
-        let failed = made.findings.iter().filter(|d| d.severity == FindingSeverity::Error).filter_map(|d| d.file);
-        let mut broken: HashSet<FileId> = failed.collect();
+        let mut broken = files_of(&made.findings, |d| d.severity == FindingSeverity::Error);
         made.seeks = made.findings.iter().any(|d| self.seeks(d));
         if made.seeks {
             // The missing name may be in a file that could not be read completely.
-            made.touched.extend(
-                self.manifests.values().filter(|m| !m.complete && !is_foreign(m, &self.project.files)).map(|m| m.file),
-            );
+            for manifest in self.manifests.values() {
+                if !manifest.complete && !is_foreign(manifest, &self.project.files) {
+                    made.touched.insert(manifest.file);
+                }
+            }
         }
-        // A file that was rejected is not missing.
-        let refused =
-            |d: &Diagnostic| d.file.zip(d.span).is_some_and(|(f, s)| self.refused.contains(&Location::new(f, s)));
-        let echo = |d: &Diagnostic| d.rule == "unknown-reference" && refused(d);
-        made.findings.retain(|d| self.holds(d) && !echo(d));
         // Only the first document of a file is read, so what the rest may hold is not missing.
-        let parted = |m: &LoadedManifest| m.diagnostics.iter().any(|d| d.rule == "yaml-multiple-documents");
-        let parted: HashSet<FileId> = self.manifests.values().filter(|m| parted(m)).map(|m| m.file).collect();
-        made.findings.retain(|d| d.file.is_none_or(|file| !parted.contains(&file)));
-        let read = made.touched.iter().filter_map(|file| self.manifest_of_file(*file));
-        made.findings.extend(read.flat_map(|manifest| manifest.diagnostics.iter().cloned()));
-        let problems = self.problems.iter().filter(|d| d.file.is_some_and(|f| made.touched.contains(&f)));
-        made.findings.extend(problems.cloned());
-        broken.extend(made.findings.iter().filter(|d| trefoil_check::keeps_from_loading(d)).filter_map(|d| d.file));
+        let mut parted: HashSet<FileId> = HashSet::new();
+        for manifest in self.manifests.values() {
+            if manifest.diagnostics.iter().any(|d| d.rule == "yaml-multiple-documents") {
+                parted.insert(manifest.file);
+            }
+        }
+        made.findings.retain(|d| self.holds(d) && !self.names_refused_file(d) && !is_in_one_of(d, &parted));
+        let mut cut = HashSet::new();
+        for file in &made.touched {
+            let Some(manifest) = self.manifest_of_file(*file) else { continue };
+            made.findings.extend(manifest.diagnostics.iter().cloned());
+            if !manifest.complete {
+                cut.insert(*file);
+            }
+        }
+        for d in &self.problems {
+            if matches!(d.file, Some(file) if made.touched.contains(&file)) {
+                made.findings.push(d.clone());
+            }
+        }
+        broken.extend(files_of(&made.findings, trefoil_check::keeps_from_loading));
         made.broken = made.callers_of(broken);
-        let cut = made.touched.iter().filter(|file| self.manifest_of_file(**file).is_some_and(|m| !m.complete));
-        made.cut = made.callers_of(cut.copied().collect());
+        made.cut = made.callers_of(cut);
     }
     /// Whether a finding is about a name that another file may declare.
     fn seeks(&self, d: &Diagnostic) -> bool {
-        let document = || self.project.documents.get(self.document_index(d.file?)?);
-        d.rule == "unknown-reference"
-            && d.span.zip(document()).is_none_or(|(at, found)| found.front.may_reference_files(found, at))
+        if d.rule != "unknown-reference" {
+            return false;
+        }
+        let (Some(file), Some(at)) = (d.file, d.span) else { return true };
+        let Some(document) = self.document_of_file(file) else { return true };
+        document.front.may_reference_files(document, at)
+    }
+    /// Whether a finding only follows from a file that was rejected: that file is not missing.
+    fn names_refused_file(&self, d: &Diagnostic) -> bool {
+        let (Some(file), Some(span)) = (d.file, d.span) else { return false };
+        d.rule == "unknown-reference" && self.refused.contains(&Location::new(file, span))
     }
     /// Whether a finding is valid although a part of its file could not be read.
     fn holds(&self, d: &Diagnostic) -> bool {
-        let complete = d.file.and_then(|f| self.manifest_of_file(f)).is_none_or(|m| m.complete);
-        complete
-            || trefoil_check::find_rule(d.rule).is_some_and(|rule| matches!(rule.run, trefoil_check::RuleSource::Place))
+        if let Some(file) = d.file
+            && let Some(manifest) = self.manifest_of_file(file)
+            && !manifest.complete
+        {
+            return matches!(find_rule(d.rule), Some(rule) if matches!(rule.run, RuleSource::Place));
+        }
+        true
     }
     /// Environment files by project path, to be read later.
     pub fn env_files(&self, loader: &mut FileLoader, paths: &[String]) -> Vec<NamedFile> {
@@ -492,6 +568,21 @@ impl LoadedFolder {
         }
         files
     }
+}
+
+/// The kind of a document, if kinds of its format have names of their own: pipelines and agents share their names; other kinds
+/// of a format are named by separate keys.
+fn kind_of_names(document: &ManifestDocument) -> &str {
+    if let Some(mapping) = document.root.as_mapping()
+        && let Some(entry) = mapping.get("kind")
+        && let Some(text) = entry.value.as_string()
+    {
+        let kind = text.value.trim_end_matches("Manifest");
+        if kind.starts_with(|c: char| c.is_ascii_uppercase()) {
+            return kind;
+        }
+    }
+    ""
 }
 
 /// The folder of a file.
@@ -509,138 +600,12 @@ pub(super) fn load_programs(loader: &mut FileLoader, path: &Path) -> Vec<(Progra
         LoadedFolder::load_and_compile(loader, &folder_of(path), &[path.to_owned()], &[file]).1
     };
     let CompiledDocuments { programs, broken, .. } = made;
-    let sound = |entries: Vec<(FileId, FlowId)>| {
-        entries.into_iter().filter(|(file, _)| !broken.contains(file)).map(|(_, flow)| flow).collect()
-    };
-    programs.into_iter().map(|LinkedProgram { program, entries, .. }| (program, sound(entries))).collect()
-}
-
-/// The result of checking paths.
-#[derive(Default)]
-pub(super) struct CheckedPaths {
-    /// The manifests, and whether each was fully checked.
-    pub files: BTreeMap<FileId, bool>,
-    /// Whether a path could not be used.
-    pub unreadable: bool,
-    /// The compiled programs.
-    pub programs: Vec<LinkedProgram>,
-}
-
-/// Checks everything below the paths.
-pub(super) fn check_paths(
-    loader: &mut FileLoader,
-    paths: &[String],
-    found: &mut DiagnosticList,
-    facts: &mut Facts,
-) -> CheckedPaths {
-    let (groups, mut unreadable) = groups(loader, paths, found);
-    let (mut checked, mut programs) = (BTreeMap::new(), Vec::new());
-    let mut told = ReportedFiles::default();
-    for FolderGroup { root, named, everything, .. } in groups {
-        let mut found = Vec::new();
-        let mut named_ids: Vec<FileId> = Vec::new();
-        for file in named.iter().map(|p| loader.load_manifest(p).file) {
-            // A file that is named twice is checked once.
-            if !named_ids.contains(&file) {
-                named_ids.push(file);
-            }
-        }
-        let (folder, made) = match everything {
-            true => (LoadedFolder::read_whole_folder(loader, &root, &named), None),
-            false => {
-                let (folder, made) = LoadedFolder::load_and_compile(loader, &root, &named, &named_ids);
-                (folder, Some(made))
-            }
-        };
-        let mut entries = named_ids.clone();
-        if !everything {
-            found.extend(folder.limit_findings().cloned());
-        }
-        if everything {
-            entries.extend(folder.listed.iter().filter(|f| !named_ids.contains(f)));
-            unreadable |= folder.unseen.iter().any(|d| d.rule == rules::UNREADABLE);
-            found.extend(folder.unseen.iter().cloned());
-            found.extend(folder.twins());
-            if folder.has_no_manifest(loader.read_files()) {
-                unreadable = true;
-                found.push(nothing_in(loader, &root, !folder.listed.is_empty()));
-            }
-        }
-        told.entries(&entries);
-        let all = entries.len();
-        loader.report_progress(CheckStep::Checking(0, all));
-        let made = made.unwrap_or_else(|| folder.make_as_meant(loader, &folder.indices(&entries)));
-        let made = made.with_rule_findings(loader);
-        for (at, file) in entries.into_iter().enumerate() {
-            loader.report_progress(CheckStep::Checking(at, all));
-            let Some(manifest) = folder.manifest_of_file(file) else { continue };
-            unreadable |= manifest.unreadable;
-            if !manifest.unreadable {
-                checked.entry(file).or_insert(false);
-            }
-            let named = named_ids.contains(&file);
-            let foreign = !named && folder.document_index(file).is_none() && is_foreign(manifest, loader.read_files());
-            if let Some(root) = manifest.root.as_ref().filter(|_| loader.options.checks.is_some() && !foreign) {
-                let shown = loader.shown_in(file, manifest.suppressions.is_some());
-                let document = folder.document_index(file).and_then(|at| folder.project.documents.get(at));
-                let words = document.map(|document| document.front.policy().words);
-                found.extend(trefoil_check::check_tree(root, file, words, &shown));
-            }
-            match folder.document_index(file) {
-                Some(_) => drop(checked.insert(file, made.is_proved(file))),
-                None => {
-                    if !foreign {
-                        found.extend(manifest.diagnostics.iter().map(|d| of_stranger(d, named)));
-                    }
-                    found.extend(about_shape(manifest, loader.read_files(), named));
-                }
-            }
-        }
-        found.extend(made.findings);
-        told.groups.push(found);
-        facts.merge_from(made.facts);
-        programs.extend(made.programs);
+    let mut loaded = Vec::new();
+    for LinkedProgram { program, mut entries, .. } in programs {
+        entries.retain(|(file, _)| !broken.contains(file));
+        loaded.push((program, entries.into_iter().map(|(_, flow)| flow).collect()));
     }
-    found.extend(told.each_once());
-    CheckedPaths { files: checked, unreadable, programs }
-}
-
-/// The findings of each group of files. A file used by several groups is reported by the one that checks it, otherwise
-/// by the first one.
-#[derive(Default)]
-struct ReportedFiles {
-    groups: Vec<Vec<Diagnostic>>,
-    /// By file: the group that reports it.
-    by: HashMap<FileId, usize>,
-}
-
-impl ReportedFiles {
-    /// Records which files the next group checks.
-    fn entries(&mut self, files: &[FileId]) {
-        for file in files {
-            self.by.entry(*file).or_insert(self.groups.len());
-        }
-    }
-    fn each_once(self) -> impl Iterator<Item = Diagnostic> {
-        let Self { groups, mut by } = self;
-        for (group, found) in groups.iter().enumerate() {
-            for file in found.iter().filter_map(|d| d.file) {
-                by.entry(file).or_insert(group);
-            }
-        }
-        let groups = groups.into_iter().enumerate();
-        groups.flat_map(move |(group, found)| {
-            let own: Vec<Diagnostic> =
-                found.into_iter().filter(|d| d.file.is_none_or(|file| by.get(&file) == Some(&group))).collect();
-            own
-        })
-    }
-}
-
-/// A finding about a file that is not a manifest. If the file was not named and is empty, the finding is harmless.
-fn of_stranger(d: &Diagnostic, named: bool) -> Diagnostic {
-    let empty = d.rule == trefoil_syntax::yaml::rules::EMPTY && !named;
-    Diagnostic { severity: if empty { FindingSeverity::Info } else { d.severity }, ..d.clone() }
+    loaded
 }
 
 /// The finding about a folder without manifests. `others`: there are files that could have been some.
@@ -664,7 +629,8 @@ fn unread_finding(loader: &mut FileLoader, path: &Path, problem: UnreadFile) -> 
         }
         UnreadFile::Outside(to) => {
             // Folders are linked for many reasons, but a link with the name of a manifest was meant as one.
-            let yaml = path.file_name().and_then(|n| n.to_str()).is_some_and(discovery::is_yaml);
+            let yaml =
+                matches!(path.file_name().and_then(|name| name.to_str()), Some(name) if discovery::is_yaml(name));
             let severity = if yaml { FindingSeverity::Warning } else { FindingSeverity::Info };
             let message =
                 format!("`{}` is a link that leads outside the project, so it is not followed", path.display());
@@ -703,45 +669,4 @@ pub(super) fn too_much(loader: &mut FileLoader, folder: &Path, cut: SearchLimit)
         ),
     };
     Diagnostic::without_location(rules::FOLDER_LIMIT, FindingSeverity::Warning, Some(file), message).with_help(help)
-}
-
-/// What is requested in one folder.
-struct FolderGroup {
-    real: PathBuf,
-    root: PathBuf,
-    named: Vec<PathBuf>,
-    everything: bool,
-}
-
-/// The requests for each folder, and whether a path could not be used.
-fn groups(loader: &mut FileLoader, paths: &[String], found: &mut DiagnosticList) -> (Vec<FolderGroup>, bool) {
-    let mut unreadable = false;
-    let mut groups: Vec<FolderGroup> = Vec::new();
-    let mut useless = BTreeSet::new();
-    for path in paths.iter().map(PathBuf::from) {
-        if loader.options.door.is_folder(&path) {
-            group(loader, &mut groups, &path).everything = true;
-        } else {
-            let manifest = loader.load_manifest(&path);
-            if manifest.unreadable {
-                unreadable = true;
-                if useless.insert(manifest.file) {
-                    found.extend(manifest.diagnostics.iter().cloned());
-                }
-            } else {
-                group(loader, &mut groups, &folder_of(&path)).named.push(path);
-            }
-        }
-    }
-    (groups, unreadable)
-}
-
-fn group<'g>(loader: &FileLoader, groups: &'g mut Vec<FolderGroup>, root: &Path) -> &'g mut FolderGroup {
-    let real = loader.options.door.folder_real(root).unwrap_or_else(|| root.to_owned());
-    let at = groups.iter().position(|g| g.real == real).unwrap_or_else(|| {
-        groups.push(FolderGroup { real, root: root.to_owned(), named: Vec::new(), everything: false });
-        groups.len() - 1
-    });
-    #[allow(clippy::indexing_slicing, reason = "the position was just found or made")]
-    &mut groups[at]
 }

@@ -38,7 +38,7 @@ type CommonFinding = (&'static str, FindingSeverity, FileId, String, Option<Stri
 
 /// The data that a finding about a name shares with others; `None`: it is about its own place only.
 fn alike(d: &Diagnostic) -> Option<CommonFinding> {
-    let of_names = find_rule(d.rule).is_some_and(|rule| rule.group == RuleGroup::Names);
+    let of_names = matches!(find_rule(d.rule), Some(rule) if rule.group == RuleGroup::Names);
     // A value that may be missing must be guarded in each place.
     if !(of_names || d.rule == "unknown-reference")
         || d.span.is_none()
@@ -58,7 +58,9 @@ fn join(one: &mut Diagnostic, other: Diagnostic, others: usize) {
     if let (Some(fix), Some(more)) = (&mut one.fix, other.fix) {
         let Fix { edits, safe, .. } = &mut **fix;
         *safe &= more.safe;
-        edits.extend(more.edits.into_iter().filter(|edit| !edits.contains(edit)).collect::<Vec<_>>());
+        let mut new = more.edits;
+        new.retain(|edit| !edits.contains(edit));
+        edits.extend(new);
     }
 }
 

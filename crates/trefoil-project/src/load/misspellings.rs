@@ -6,9 +6,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use trefoil_syntax::yaml::WordRespellings;
-use trefoil_syntax::{Diagnostic, FileId, FindingSeverity, Fix, SourceFiles, Span, suggestions};
+use trefoil_syntax::{Diagnostic, FileId, FindingSeverity, SourceFiles, Span, suggestions};
 
-use super::compilation::{CompiledDocuments, spread_to_reachable};
+use super::compilation::{CompiledDocuments, files_of, is_in_one_of, spread_to_reachable};
 use super::file_loader::FileLoader;
 use super::lowering::LoadedFolder;
 
@@ -52,22 +52,24 @@ impl LoadedFolder {
             if slips.len() == before {
                 break;
             }
-            let (now, fit) = self.make_with(loader, entries, &slips, &made);
+            let (now, fitting) = self.make_with(loader, entries, &slips, &made);
             let all = slips.len();
-            slips = slips.into_iter().zip(&fit).filter_map(|(slip, fits)| fits.then_some(slip)).collect();
+            slips.retain(|slip| fitting.contains(&(slip.file, slip.at)));
             meant = match slips.len() {
                 0 => break,
                 left if left == all => Some(now),
                 _ => Some(self.make_with(loader, entries, &slips, &made).0),
             };
         }
-        if let Some(meant) = meant.filter(|_| !slips.is_empty()) {
+        if let Some(meant) = meant
+            && !slips.is_empty()
+        {
             made.as_meant(meant, slips.into_iter().map(|slip| slip.told).collect());
         }
         made
     }
 
-    /// Compiles documents with other words. Also returns which of them may have been meant: the value of such a key has the form
+    /// Compiles documents with other words. Also returns the places of those that may have been meant: the value of such a key has the form
     /// that the key needs, and such a name leaves no template of its file without a name that it has as it is `written`: a step may
     /// have the name of the agent that it calls.
     fn make_with(
@@ -76,28 +78,38 @@ impl LoadedFolder {
         entries: &[usize],
         slips: &[MisspelledWord],
         written: &CompiledDocuments,
-    ) -> (CompiledDocuments, Vec<bool>) {
+    ) -> (CompiledDocuments, HashSet<(FileId, Span)>) {
         let mut words: HashMap<FileId, WordRespellings> = HashMap::new();
         for slip in slips {
             words.entry(slip.file).or_default().insert(slip.at, slip.word.clone());
         }
         let made = self.with_respellings(loader, &words).compile_entries(entries);
-        let mistyped = made.findings.iter().filter(|d| d.rule == "wrong-type").filter_map(|d| d.file.zip(d.span));
-        let mistyped: HashSet<(FileId, Span)> = mistyped.collect();
+        let mut mistyped: HashSet<(FileId, Span)> = HashSet::new();
+        for d in &made.findings {
+            if let (Some(file), Some(span)) = (d.file, d.span)
+                && d.rule == "wrong-type"
+            {
+                mistyped.insert((file, span));
+            }
+        }
         let mut values: HashMap<(FileId, Span), Span> = HashMap::new();
         for (file, words) in &words {
-            let document = self.document_index(*file).and_then(|at| self.project.documents.get(at));
-            let found = document.map(|document| document.root.values_of(words)).unwrap_or_default();
-            values.extend(found.into_iter().map(|(key, value)| ((*file, key), value)));
+            let Some(document) = self.document_of_file(*file) else { continue };
+            for (key, value) in document.root.values_of(words) {
+                values.insert((*file, key), value);
+            }
         }
-        let fits = |slip: &MisspelledWord| {
-            let value = values.get(&(slip.file, slip.at));
-            let has_form = value.is_none_or(|value| !mistyped.contains(&(slip.file, *value)));
-            has_form
+        let mut fitting = HashSet::new();
+        for slip in slips {
+            let place = (slip.file, slip.at);
+            let is_mistyped = matches!(values.get(&place), Some(value) if mistyped.contains(&(slip.file, *value)));
+            if !is_mistyped
                 && (slip.told.rule != OF_NAMES || made.unresolved_in(slip.file) <= written.unresolved_in(slip.file))
-        };
-        let fit = slips.iter().map(fits).collect();
-        (made, fit)
+            {
+                fitting.insert(place);
+            }
+        }
+        (made, fitting)
     }
 }
 
@@ -126,28 +138,36 @@ impl CompiledDocuments {
     ) -> Self {
         let calls: Vec<_> = meant.file_calls().collect();
         let places: HashSet<_> = told.iter().map(|d| (d.rule, d.file, d.span)).collect();
-        let mut more: Vec<Diagnostic> =
-            meant.findings.into_iter().filter(|d| !places.contains(&(d.rule, d.file, d.span))).collect();
-        let mut failed = |all: &[Diagnostic]| -> HashSet<FileId> {
-            all.iter().filter(|d| errors(d)).filter_map(|d| d.file).collect()
-        };
-        let (before, now) = (failed(&self.findings), &failed(&more) | &failed(&told));
+        let mut more = meant.findings;
+        more.retain(|d| !places.contains(&(d.rule, d.file, d.span)));
+        let before = files_of(&self.findings, &mut errors);
+        let now = &files_of(&more, &mut errors) | &files_of(&told, &mut errors);
         for file in &before - &now {
             let callees = spread_to_reachable([file].into(), self.file_calls());
-            let near = spread_to_reachable([file].into(), self.file_calls().map(|(from, to)| (to, from)));
-            let is_in = |d: &Diagnostic, files: &HashSet<FileId>| d.file.is_some_and(|file| files.contains(&file));
-            let ways = [HashSet::from([file]), callees, near].into_iter();
-            let cause = ways.clone().find(|files| told.iter().any(|d| is_in(d, files)));
-            for d in told.iter_mut().filter(|d| cause.as_ref().is_none_or(|files| is_in(d, files))) {
-                d.severity = FindingSeverity::Error;
+            let callers = self.callers_of([file].into());
+            let near = [HashSet::from([file]), callees, callers];
+            let cause = near.iter().find(|files| told.iter().any(|d| is_in_one_of(d, files)));
+            for d in &mut told {
+                let is_cause = match cause {
+                    Some(files) => is_in_one_of(d, files),
+                    None => true,
+                };
+                if is_cause {
+                    d.severity = FindingSeverity::Error;
+                }
             }
         }
         // What runs is what is written. If that has no mistake, what is below a misspelt key keeps nothing from running.
-        let stopped = &before | &failed(&told);
-        let ways: Vec<_> = self.file_calls().chain(calls).collect();
-        let stopped = spread_to_reachable(stopped, ways.iter().flat_map(|(from, to)| [(*from, *to), (*to, *from)]));
-        for d in more.iter_mut().filter(|d| d.file.is_none_or(|file| !stopped.contains(&file))) {
-            d.severity = d.severity.min(FindingSeverity::Warning);
+        let stopped = &before | &files_of(&told, &mut errors);
+        let mut ways = Vec::new();
+        for (from, to) in self.file_calls().chain(calls) {
+            ways.extend([(from, to), (to, from)]);
+        }
+        let stopped = spread_to_reachable(stopped, ways.into_iter());
+        for d in &mut more {
+            if !is_in_one_of(d, &stopped) {
+                d.severity = d.severity.min(FindingSeverity::Warning);
+            }
         }
         self.findings = [told, more].concat();
         self.facts = meant.facts;
@@ -157,12 +177,14 @@ impl CompiledDocuments {
 
 /// The misspelt word that a finding is about, if one is probably meant.
 fn slip(d: &Diagnostic, files: &SourceFiles) -> Option<MisspelledWord> {
+    let fix = d.fix.as_deref()?;
     // A suggestion is only a guess. Where something necessary is missing, nothing runs without it, so the guess does no harm.
-    let certain = |fix: &&Fix| {
-        OF_WORDS.contains(&d.rule) && (fix.safe || d.severity == FindingSeverity::Error)
-            || d.rule == OF_NAMES && fix.safe
-    };
-    let [edit] = d.fix.as_deref().filter(certain)?.edits.as_slice() else { return None };
+    let certain = OF_WORDS.contains(&d.rule) && (fix.safe || d.severity == FindingSeverity::Error)
+        || d.rule == OF_NAMES && fix.safe;
+    if !certain {
+        return None;
+    }
+    let [edit] = fix.edits.as_slice() else { return None };
     let (file, at) = (edit.location.file, edit.location.span);
     // A suggestion may be another word, which is only a guess.
     let written = files.get(file)?.text().get(at.start as usize..at.end as usize)?;

@@ -18,6 +18,7 @@ mod lookalike_names;
 mod lowering;
 mod merged_findings;
 mod misspellings;
+mod path_check;
 mod project;
 mod roots;
 pub mod rules;
@@ -40,7 +41,7 @@ use trefoil_syntax::{Diagnostic, DiagnosticList, FileId, FindingSeverity, Source
 pub use cache::ParseCache;
 
 use file_loader::FileLoader;
-use lowering::CheckedPaths;
+use path_check::CheckedPaths;
 
 use crate::file_access::{FileAccess, NamedFile};
 use crate::target::LoadTarget;
@@ -175,21 +176,29 @@ impl LoadedTarget {
 
     /// The file of the entry.
     pub fn entry_file(&self) -> PathBuf {
-        self.files.get(self.entry).map(|file| file.name().into()).unwrap_or_else(|| self.how.target.path.clone())
+        match self.files.get(self.entry) {
+            Some(file) => file.name().into(),
+            None => self.how.target.path.clone(),
+        }
     }
 
     /// The environment, with the environment files that can be read.
     pub fn environment_secrets(&self) -> EnvSecrets {
-        self.env_files.iter().fold(EnvSecrets::new(), |environment, file| match file.text() {
-            Ok(text) => environment.with_env_file(&file.path.display().to_string(), &text),
-            Err(_) => environment,
-        })
+        let mut environment = EnvSecrets::new();
+        for file in &self.env_files {
+            if let Ok(text) = file.text() {
+                environment = environment.with_env_file(&file.path.display().to_string(), &text);
+            }
+        }
+        environment
     }
 
     /// The files of the program, with the hashes of their texts.
     pub fn source_hashes(&self) -> Vec<ProgramFile> {
-        let hash = |text: &str| Sha256::digest(text).iter().map(|b| format!("{b:02x}")).collect();
-        self.source_texts().map(|f| ProgramFile { path: f.name().to_owned(), sha256: hash(f.text()) }).collect()
+        let hash = |text: &str| Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
+        self.source_texts()
+            .map(|file| ProgramFile { path: file.name().to_owned(), sha256: hash(file.text()) })
+            .collect()
     }
 
     /// The files themselves.
@@ -292,7 +301,7 @@ pub fn check_and_keep(paths: &[String], options: &LoadOptions) -> (LoadReport, C
     let mut found = DiagnosticList::default();
     let mut facts = Facts::with_detail(options.facts());
     let CheckedPaths { files: checked, unreadable, programs } =
-        lowering::check_paths(&mut loader, paths, &mut found, &mut facts);
+        path_check::check_paths(&mut loader, paths, &mut found, &mut facts);
     let diagnostics = loader.settle_findings(found, &checked);
     let (files, trees, _) = loader.into_read();
     (LoadReport { files, diagnostics, checked: checked.len(), unreadable, facts }, CheckLeftovers(trees, programs))

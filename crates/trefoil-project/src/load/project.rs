@@ -67,7 +67,10 @@ pub(super) fn read_project_file(
 ) -> ProjectFile {
     let (table, errors) = DeTable::parse_recoverable(file.text());
     for error in errors {
-        let at = error.span().map_or(Span::new(0, 0), |s| Span::new(s.start as u32, s.end as u32));
+        let at = match error.span() {
+            Some(span) => Span::new(span.start as u32, span.end as u32),
+            None => Span::new(0, 0),
+        };
         found.push(Diagnostic::new_error(
             RULE,
             Location::new(id, at),
@@ -155,18 +158,13 @@ impl ProjectReading<'_> {
                     None => self.wrong(value, "`max-cost` must be an amount in dollars, such as 2.50"),
                 }
             }
-            "exclude" => {
-                let list = value.get_ref().as_array();
-                let text = |item: &Spanned<DeValue<'_>>| item.get_ref().as_str().map(str::to_owned);
-                let texts: Option<Option<Vec<String>>> = list.map(|items| items.iter().map(text).collect());
-                match texts {
-                    Some(Some(globs)) if globs.len() > PATTERNS => {
-                        self.wrong(value, &format!("`exclude` has more than {PATTERNS} patterns"));
-                    }
-                    Some(Some(globs)) => self.out.exclude = globs,
-                    _ => self.wrong(value, "`exclude` must be a list of patterns: `[\"drafts/\", \"*.tmpl.yaml\"]`"),
+            "exclude" => match texts(value.get_ref()) {
+                Some(globs) if globs.len() > PATTERNS => {
+                    self.wrong(value, &format!("`exclude` has more than {PATTERNS} patterns"));
                 }
-            }
+                Some(globs) => self.out.exclude = globs,
+                None => self.wrong(value, "`exclude` must be a list of patterns: `[\"drafts/\", \"*.tmpl.yaml\"]`"),
+            },
             name => {
                 let message = format!("`[check]` has no key `{name}`");
                 self.unknown(key, &message, &["strict", "max-calls", "max-cost", "exclude"]);
@@ -187,7 +185,7 @@ impl ProjectReading<'_> {
             None => d.with_help("`trefoil rules` lists them"),
         };
         let bare = self.text.get(at.span.start as usize..at.span.end as usize) == Some(name);
-        if let Some(near) = suggestions::nearest_name(name, known.iter().copied()).filter(|_| bare) {
+        if bare && let Some(near) = suggestions::nearest_name(name, known.iter().copied()) {
             d = d.with_suggestion(format!("write `{near}`"), at, near);
         }
         self.found.push(d);
@@ -204,6 +202,11 @@ fn in_order<'t, 'i>(
     let mut entries: Vec<_> = table.iter().collect();
     entries.sort_by_key(|(key, _)| key.span().start);
     entries.into_iter()
+}
+
+/// The items of a list of texts.
+fn texts(value: &DeValue<'_>) -> Option<Vec<String>> {
+    value.as_array()?.iter().map(|item| Some(item.get_ref().as_str()?.to_owned())).collect()
 }
 
 /// The keys of a table.

@@ -7,7 +7,7 @@ use trefoil_check::CheckRoot;
 use trefoil_check::proof::ProgramProof;
 use trefoil_ir::schema::pattern_bytes;
 use trefoil_ir::{Facts, Program, StepKind, ToolKind};
-use trefoil_syntax::{Diagnostic, DiagnosticList, FileId, FindingSeverity, suggestions};
+use trefoil_syntax::{Diagnostic, DiagnosticList, FileId, FindingSeverity, Location, suggestions};
 use trefoil_template::limits::PATTERNS_BYTES;
 
 use super::compilation::{CompiledDocuments, LinkedProgram};
@@ -87,7 +87,10 @@ fn lower_entry(
     let mut made = made.with_rule_findings(loader);
     let proved = made.is_proved(document.file);
     found.extend(made.findings);
-    let LinkedProgram { program, env_files, .. } = made.programs.pop().filter(|_| proved)?;
+    if !proved {
+        return None;
+    }
+    let LinkedProgram { program, env_files, .. } = made.programs.pop()?;
     if let Some(heavy) = heavy_patterns(&program) {
         found.push(heavy);
         return None;
@@ -112,15 +115,24 @@ fn lower_entry(
 
 /// The servers that a program calls among those that names in its files mean.
 fn servers(program: &Program, folder: &LoadedFolder) -> BTreeSet<String> {
-    let files = program.file_ids();
-    let meant: BTreeSet<&String> = files.iter().filter_map(|file| folder.project.servers.get(file)).flatten().collect();
-    let called = |name: &str| {
-        program.steps.iter().any(|step| match &step.kind {
-            StepKind::Tool(call) => matches!(&call.kind, ToolKind::Mcp { server, .. } if **server == *name),
-            _ => false,
-        })
-    };
-    meant.into_iter().filter(|name| called(name)).cloned().collect()
+    let mut called: BTreeSet<&str> = BTreeSet::new();
+    for step in program.steps.iter() {
+        if let StepKind::Tool(call) = &step.kind
+            && let ToolKind::Mcp { server, .. } = &call.kind
+        {
+            called.insert(server);
+        }
+    }
+    let mut servers = BTreeSet::new();
+    for file in program.file_ids() {
+        let Some(meant) = folder.project.servers.get(&file) else { continue };
+        for name in meant {
+            if called.contains(name.as_str()) {
+                servers.insert(name.clone());
+            }
+        }
+    }
+    servers
 }
 
 /// Reports a program whose compiled patterns need too much memory.
@@ -144,10 +156,9 @@ pub(super) fn find_target_file(loader: &mut FileLoader, target: &LoadTarget) -> 
         return Some(target.path.clone());
     }
     let folder = LoadedFolder::read_whole_folder(loader, &target.path, &[]);
-    let all: Vec<usize> = (0..folder.project.documents.len()).collect();
     let meant = match &target.id {
-        Some(id) => all.into_iter().filter(|at| ids(&folder, *at).contains(id)).collect(),
-        None => unreferenced_documents(&folder, &folder.compile_entries(&all)),
+        Some(id) => documents_with_id(&folder, id),
+        None => unreferenced_documents(&folder, &folder.compile_entries(&all_documents(&folder))),
     };
     let [one] = meant.as_slice() else { return None };
     let file = folder.project.documents.get(*one)?.file;
@@ -155,20 +166,52 @@ pub(super) fn find_target_file(loader: &mut FileLoader, target: &LoadTarget) -> 
 }
 
 fn ids(folder: &LoadedFolder, index: usize) -> Vec<String> {
-    let document = folder.project.documents.get(index);
-    document.map(|d| d.front.unit_ids(d).into_iter().map(|(id, _)| id).collect()).unwrap_or_default()
+    let Some(document) = folder.project.documents.get(index) else { return Vec::new() };
+    document.front.unit_ids(document).into_iter().map(|(id, _)| id).collect()
+}
+
+/// The ids of several documents.
+fn ids_of_all(folder: &LoadedFolder, documents: &[usize]) -> Vec<String> {
+    let mut all = Vec::new();
+    for index in documents {
+        all.extend(ids(folder, *index));
+    }
+    all
+}
+
+fn all_documents(folder: &LoadedFolder) -> Vec<usize> {
+    (0..folder.project.documents.len()).collect()
+}
+
+fn documents_with_id(folder: &LoadedFolder, id: &str) -> Vec<usize> {
+    let mut found = all_documents(folder);
+    found.retain(|index| ids(folder, *index).iter().any(|known| known == id));
+    found
+}
+
+/// The first place in each of these documents that declares an id.
+fn id_places(folder: &LoadedFolder, documents: &[usize], id: &str) -> Vec<Location> {
+    let mut places = Vec::new();
+    for index in documents {
+        let Some(document) = folder.project.documents.get(*index) else { continue };
+        let declared = document.front.unit_ids(document);
+        if let Some((_, at)) = declared.iter().find(|(known, _)| known == id) {
+            places.push(*at);
+        }
+    }
+    places
 }
 
 fn by_id(loader: &mut FileLoader, folder: &LoadedFolder, id: &str, found: &mut DiagnosticList) -> Option<LoweredEntry> {
-    let all: Vec<usize> = (0..folder.project.documents.len()).collect();
-    let have: Vec<usize> = all.iter().copied().filter(|i| ids(folder, *i).iter().any(|have| have == id)).collect();
-    match have.as_slice() {
+    match documents_with_id(folder, id).as_slice() {
         [] => {
-            let diagnostic = unknown_id(loader, folder, &folder.root, id, &all);
+            let diagnostic = unknown_id(loader, folder, &folder.root, id, &all_documents(folder));
             found.push(diagnostic);
             // It may be in a file that could not be read completely.
             for file in &folder.listed {
-                if let Some(manifest) = folder.manifest_of_file(*file).filter(|m| !m.complete) {
+                if let Some(manifest) = folder.manifest_of_file(*file)
+                    && !manifest.complete
+                {
                     found.extend(manifest.diagnostics.iter().cloned());
                 }
             }
@@ -179,10 +222,7 @@ fn by_id(loader: &mut FileLoader, folder: &LoadedFolder, id: &str, found: &mut D
             lower_entry(loader, folder, *one, made, found)
         }
         several => {
-            let mut places = several.iter().filter_map(|i| {
-                let document = folder.project.documents.get(*i)?;
-                document.front.unit_ids(document).into_iter().find(|(have, _)| have == id).map(|(_, at)| at)
-            });
+            let mut places = id_places(folder, several, id).into_iter();
             let message = format!("`{id}` is the id of {} manifests", several.len());
             let mut d = match places.next() {
                 Some(at) => Diagnostic::new_error("duplicate-id", at, message),
@@ -198,7 +238,7 @@ fn by_id(loader: &mut FileLoader, folder: &LoadedFolder, id: &str, found: &mut D
 }
 
 fn unknown_id(loader: &mut FileLoader, folder: &LoadedFolder, path: &Path, id: &str, among: &[usize]) -> Diagnostic {
-    let known: Vec<String> = among.iter().flat_map(|i| ids(folder, *i)).collect();
+    let known = ids_of_all(folder, among);
     let file = loader.add_message_file(path);
     let message = format!("no manifest in `{}` has the id `{id}`", path.display());
     let help = match suggestions::nearest_name(id, known.iter().map(String::as_str)) {
@@ -215,24 +255,34 @@ pub(super) fn find_root_targets(loader: &mut FileLoader, path: &Path) -> Vec<Loa
         return vec![LoadTarget { path: path.to_owned(), id: None }];
     }
     let folder = LoadedFolder::read_whole_folder(loader, path, &[]);
-    let made = folder.compile_entries(&(0..folder.project.documents.len()).collect::<Vec<_>>());
-    let files = unreferenced_documents(&folder, &made).into_iter().filter_map(|at| folder.project.documents.get(at));
-    let names = files.filter_map(|document| loader.read_files().get(document.file));
-    names.map(|file| LoadTarget { path: file.name().into(), id: None }).collect()
+    let made = folder.compile_entries(&all_documents(&folder));
+    let mut targets = Vec::new();
+    for index in unreferenced_documents(&folder, &made) {
+        let Some(document) = folder.project.documents.get(index) else { continue };
+        if let Some(file) = loader.read_files().get(document.file) {
+            targets.push(LoadTarget { path: file.name().into(), id: None });
+        }
+    }
+    targets
 }
 
 fn unreferenced_documents(folder: &LoadedFolder, made: &CompiledDocuments) -> Vec<usize> {
     let referenced: BTreeSet<FileId> = made.file_calls().map(|(_, to)| to).collect();
-    let documents = folder.project.documents.iter().enumerate();
-    documents.filter(|(_, document)| !referenced.contains(&document.file)).map(|(at, _)| at).collect()
+    let mut unreferenced = Vec::new();
+    for (at, document) in folder.project.documents.iter().enumerate() {
+        if !referenced.contains(&document.file) {
+            unreferenced.push(at);
+        }
+    }
+    unreferenced
 }
 
 /// The only manifest of a folder that no other manifest references.
 fn only_root(loader: &mut FileLoader, folder: &LoadedFolder, found: &mut DiagnosticList) -> Option<LoweredEntry> {
     let documents = &folder.project.documents;
     if documents.is_empty() {
-        let unread = folder.listed.iter().filter_map(|f| folder.manifest_of_file(*f));
-        for manifest in unread {
+        for file in &folder.listed {
+            let Some(manifest) = folder.manifest_of_file(*file) else { continue };
             if !is_foreign(manifest, loader.read_files()) {
                 found.extend(manifest.diagnostics.iter().cloned());
             }
@@ -241,17 +291,25 @@ fn only_root(loader: &mut FileLoader, folder: &LoadedFolder, found: &mut Diagnos
         found.push(nothing_in(loader, &folder.root, !folder.listed.is_empty()));
         return None;
     }
-    let all: Vec<usize> = (0..documents.len()).collect();
-    let made = folder.compile_entries(&all);
+    let made = folder.compile_entries(&all_documents(folder));
     let roots = unreferenced_documents(folder, &made);
     if let [one] = roots.as_slice() {
         let made = folder.make_as_meant(loader, &[*one]);
         return lower_entry(loader, folder, *one, made, found);
     }
     // A manifest that does not load may reference the others, so its mistakes are reported.
-    let broken = |d: &Diagnostic| d.file.is_some_and(|file| !made.is_proved(file));
-    found.extend(made.findings.iter().filter(|d| broken(d)).cloned());
-    let names: Vec<String> = roots.iter().flat_map(|i| ids(folder, *i)).collect();
+    for d in &made.findings {
+        if matches!(d.file, Some(file) if !made.is_proved(file)) {
+            found.push(d.clone());
+        }
+    }
+    found.push(ambiguous_target(loader, folder, &roots));
+    None
+}
+
+/// The finding about a folder with several manifests that no other one references, or with none.
+fn ambiguous_target(loader: &mut FileLoader, folder: &LoadedFolder, roots: &[usize]) -> Diagnostic {
+    let names = ids_of_all(folder, roots);
     let file = loader.add_message_file(&folder.root);
     let path = folder.root.display();
     let message = if roots.is_empty() {
@@ -259,20 +317,21 @@ fn only_root(loader: &mut FileLoader, folder: &LoadedFolder, found: &mut Diagnos
     } else {
         format!("`{path}` has {} manifests that could be the target", roots.len())
     };
-    let alone = |n: &&String| names.iter().filter(|other| other == n).count() == 1;
+    let is_unique = |name: &String| names.iter().filter(|other| *other == name).count() == 1;
     // An id that several of them have chooses none.
-    let shown = roots.iter().flat_map(|i| {
-        let path = folder.project.documents.get(*i).map(|document| document.path.clone()).unwrap_or_default();
-        ids(folder, *i).into_iter().map(move |id| (id, path.clone()))
-    });
-    let shown: Vec<String> = shown.map(|(id, path)| if alone(&&id) { id } else { path }).collect();
-    let example =
-        names.iter().find(alone).map(|n| format!("choose one, for example `{path}#{n}`: ")).unwrap_or_default();
-    found.push(
-        Diagnostic::without_location(rules::AMBIGUOUS_TARGET, FindingSeverity::Error, Some(file), message)
-            .with_help(format!("{example}{}", list_names(&shown))),
-    );
-    None
+    let mut shown = Vec::new();
+    for index in roots {
+        let Some(document) = folder.project.documents.get(*index) else { continue };
+        for id in ids(folder, *index) {
+            shown.push(if is_unique(&id) { id } else { document.path.clone() });
+        }
+    }
+    let example = match names.iter().find(|name| is_unique(name)) {
+        Some(name) => format!("choose one, for example `{path}#{name}`: "),
+        None => String::new(),
+    };
+    Diagnostic::without_location(rules::AMBIGUOUS_TARGET, FindingSeverity::Error, Some(file), message)
+        .with_help(format!("{example}{}", list_names(&shown)))
 }
 
 /// The first few names of a list.

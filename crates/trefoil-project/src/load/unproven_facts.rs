@@ -19,25 +19,40 @@ impl LoadedTarget {
             return None;
         }
         // Uses the findings, because facts do not consider guards in templates.
-        let (maybe, notes): (Vec<_>, Vec<_>) = self
-            .diagnostics
-            .iter()
-            .filter(|d| d.severity <= FindingSeverity::Info || d.rule == MAYBE)
-            .partition(|d| d.rule == MAYBE);
-        let read: HashSet<_> = self.facts.mentions.iter().filter_map(|m| m.to).collect();
-        let outputs = self.facts.declarations.iter().filter(|d| {
+        let (mut maybe, mut notes) = (0, 0);
+        for d in &self.diagnostics {
+            if d.rule == MAYBE {
+                maybe += 1;
+            } else if d.severity <= FindingSeverity::Info {
+                notes += 1;
+            }
+        }
+        let counts = [
+            (maybe, "name may be undefined", "names may be undefined"),
+            (self.untyped_outputs(), "output is untyped", "outputs are untyped"),
+            (notes, "note", "notes"),
+        ];
+        let mut parts = Vec::new();
+        for (n, one, many) in counts {
+            match n {
+                0 => {}
+                1 => parts.push(format!("1 {one}")),
+                _ => parts.push(format!("{n} {many}")),
+            }
+        }
+        if parts.is_empty() { None } else { Some(parts.join(", ")) }
+    }
+
+    /// The number of outputs of unknown type that something reads.
+    fn untyped_outputs(&self) -> usize {
+        let read: HashSet<_> = self.facts.mentions.iter().filter_map(|mention| mention.to).collect();
+        let mut untyped = 0;
+        for d in &self.facts.declarations {
             let step = matches!(d.kind, DeclarationKind::Step | DeclarationKind::State | DeclarationKind::Node);
-            step && d.schema == ValueType::Any && read.contains(&d.at)
-        });
-        let parts: Vec<String> = [
-            (maybe.len(), "name may be undefined", "names may be undefined"),
-            (outputs.count(), "output is untyped", "outputs are untyped"),
-            (notes.len(), "note", "notes"),
-        ]
-        .into_iter()
-        .filter(|(n, ..)| *n > 0)
-        .map(|(n, one, many)| format!("{n} {}", if n == 1 { one } else { many }))
-        .collect();
-        (!parts.is_empty()).then(|| parts.join(", "))
+            if step && d.schema == ValueType::Any && read.contains(&d.at) {
+                untyped += 1;
+            }
+        }
+        untyped
     }
 }

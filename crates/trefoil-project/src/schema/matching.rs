@@ -7,21 +7,36 @@ use trefoil_syntax::yaml::{YamlNode, YamlNodeKind, YamlScalar};
 /// Whether the node matches. Keywords other than types, words and required keys are ignored.
 pub fn matches_schema(schema: &Value, node: &YamlNode) -> bool {
     let Some(schema) = schema.as_object() else { return true };
-    schema.iter().all(|(keyword, says)| match keyword.as_str() {
-        "type" => of_type(says, node),
-        "const" => is(says, node),
-        "enum" => says.as_array().is_none_or(|choices| choices.iter().any(|c| is(c, node))),
-        "required" => says.as_array().into_iter().flatten().filter_map(Value::as_str).all(|name| has(node, name)),
-        "properties" => says.as_object().into_iter().flatten().all(|(name, inner)| {
-            node.as_mapping().and_then(|m| m.get(name)).is_none_or(|entry| matches_schema(inner, &entry.value))
-        }),
-        "anyOf" => says.as_array().is_none_or(|some| some.iter().any(|s| matches_schema(s, node))),
-        _ => true,
-    })
+    schema.iter().all(|(keyword, says)| matches_keyword(keyword, says, node))
 }
 
-fn has(node: &YamlNode, name: &str) -> bool {
-    node.as_mapping().is_some_and(|m| m.get(name).is_some())
+fn matches_keyword(keyword: &str, says: &Value, node: &YamlNode) -> bool {
+    match (keyword, says) {
+        ("type", _) => of_type(says, node),
+        ("const", _) => is(says, node),
+        ("enum", Value::Array(choices)) => choices.iter().any(|choice| is(choice, node)),
+        ("required", Value::Array(names)) => names.iter().all(|name| has(node, name)),
+        ("properties", Value::Object(properties)) => {
+            properties.iter().all(|(name, inner)| match value_of(node, name) {
+                Some(value) => matches_schema(inner, value),
+                None => true,
+            })
+        }
+        ("anyOf", Value::Array(some)) => some.iter().any(|schema| matches_schema(schema, node)),
+        _ => true,
+    }
+}
+
+fn value_of<'n>(node: &'n YamlNode, name: &str) -> Option<&'n YamlNode> {
+    Some(&node.as_mapping()?.get(name)?.value)
+}
+
+/// Whether a node has a required key.
+fn has(node: &YamlNode, name: &Value) -> bool {
+    match name.as_str() {
+        Some(name) => value_of(node, name).is_some(),
+        None => true,
+    }
 }
 
 /// Whether a node has a type, or one in a list. An empty value may still become any type.
@@ -38,7 +53,7 @@ pub fn of_type(says: &Value, node: &YamlNode) -> bool {
     };
     match says {
         Value::String(name) => one(name),
-        Value::Array(names) => names.iter().filter_map(Value::as_str).any(one),
+        Value::Array(names) => names.iter().any(|name| matches!(name.as_str(), Some(name) if one(name))),
         _ => true,
     }
 }

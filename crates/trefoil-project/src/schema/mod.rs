@@ -60,18 +60,20 @@ pub enum ValueForm {
 
 /// The JSON Schema of a dialect as text.
 pub fn schema_text(dialect: &str) -> Option<&'static str> {
-    front_end(dialect).map(|f| f.manifest_schema())
+    Some(front_end(dialect)?.manifest_schema())
 }
 
 /// The keys allowed in the mapping at a path, in the order of the format, including those already present. The document
 /// determines keys that depend on others (`kind`, `type`). Empty if the keys are chosen by the user.
 pub fn keys_at(dialect: &str, root: &YamlNode, path: &[SchemaSegment]) -> Vec<SchemaKey> {
-    schema(dialect).map(|schema| traversal::keys(schema, root, path)).unwrap_or_default()
+    let Some(schema) = schema(dialect) else { return Vec::new() };
+    traversal::keys(schema, root, path)
 }
 
 /// The values allowed at a path, if they are a fixed choice.
 pub fn values_at(dialect: &str, root: &YamlNode, path: &[SchemaSegment]) -> Vec<AllowedValue> {
-    schema(dialect).map(|schema| traversal::values(schema, root, path)).unwrap_or_default()
+    let Some(schema) = schema(dialect) else { return Vec::new() };
+    traversal::values(schema, root, path)
 }
 
 fn schema(dialect: &str) -> Option<&'static Value> {
@@ -79,5 +81,6 @@ fn schema(dialect: &str) -> Option<&'static Value> {
         let parsed = |text| read_json(text).unwrap_or_default();
         FRONT_ENDS.iter().map(|f| (f.name(), parsed(f.manifest_schema()))).collect()
     });
-    PARSED.iter().find(|(name, _)| *name == dialect).map(|(_, schema)| schema)
+    let (_, schema) = PARSED.iter().find(|(name, _)| *name == dialect)?;
+    Some(schema)
 }

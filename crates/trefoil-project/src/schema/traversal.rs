@@ -15,22 +15,38 @@ pub fn keys(schema: &Value, root: &YamlNode, path: &[SchemaSegment]) -> Vec<Sche
     let (parts, _) = parts_at_path(schema, root, path);
     let mut keys: Vec<SchemaKey> = Vec::new();
     for part in &parts {
-        let required = part.get("required").and_then(Value::as_array);
-        let is_required = |name: &str| required.is_some_and(|r| r.iter().any(|v| v.as_str() == Some(name)));
-        for (name, says) in part.get("properties").and_then(Value::as_object).into_iter().flatten() {
-            let key = key(schema, name, says, is_required(name));
-            match keys.iter_mut().find(|k| k.name == *name) {
+        let required = list(part, "required");
+        let Some(Value::Object(properties)) = part.get("properties") else { continue };
+        for (name, says) in properties {
+            let is_required = required.iter().any(|required| required.as_str() == Some(name));
+            let key = key(schema, name, says, is_required);
+            match keys.iter_mut().find(|known| known.name == *name) {
                 Some(known) => merge(known, key),
                 None => keys.push(key),
             }
         }
     }
     for part in &parts {
-        for name in part.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
-            keys.iter_mut().filter(|k| k.name == name).for_each(|k| k.required = true);
+        for name in list(part, "required") {
+            for key in &mut keys {
+                key.required |= name.as_str() == Some(&key.name);
+            }
         }
     }
     keys
+}
+
+/// The items of a keyword that has a list.
+fn list<'s>(part: &'s JsonObject, keyword: &str) -> &'s [Value] {
+    match part.get(keyword) {
+        Some(Value::Array(items)) => items,
+        _ => &[],
+    }
+}
+
+/// The word of a keyword that has one.
+fn word<'s>(part: &'s JsonObject, keyword: &str) -> Option<&'s str> {
+    part.get(keyword)?.as_str()
 }
 
 /// The choice of values at a path. The current value is to be replaced, so it excludes no choice.
@@ -50,7 +66,7 @@ fn parts_at_path<'s>(
     let mut parts = expand(schema, [schema], node.as_ref());
     for segment in path {
         let inner: Vec<&Value> = parts.iter().filter_map(|part| step(part, segment)).collect();
-        node = node.as_ref().and_then(|n| child(n, segment));
+        node = node.and_then(|node| child(&node, segment));
         parts = expand(schema, inner, node.as_ref());
     }
     (parts, node)
@@ -58,7 +74,7 @@ fn parts_at_path<'s>(
 
 fn child(node: &YamlNode, segment: &SchemaSegment) -> Option<YamlNode> {
     match segment {
-        SchemaSegment::Key(key) => node.as_mapping()?.get(key).map(|e| e.value.clone()),
+        SchemaSegment::Key(key) => Some(node.as_mapping()?.get(key)?.value.clone()),
         SchemaSegment::Item(at) => node.as_sequence()?.get(*at).cloned(),
     }
 }
@@ -66,8 +82,12 @@ fn child(node: &YamlNode, segment: &SchemaSegment) -> Option<YamlNode> {
 fn step<'s>(part: &'s JsonObject, segment: &SchemaSegment) -> Option<&'s Value> {
     match segment {
         SchemaSegment::Key(key) => {
-            let named = part.get("properties").and_then(|p| p.get(key));
-            named.or_else(|| part.get("additionalProperties"))
+            if let Some(properties) = part.get("properties")
+                && let Some(named) = properties.get(key)
+            {
+                return Some(named);
+            }
+            part.get("additionalProperties")
         }
         SchemaSegment::Item(_) => part.get("items"),
     }
@@ -89,21 +109,29 @@ fn expand<'s>(
         if !seen.insert(std::ptr::from_ref(object)) {
             continue;
         }
-        if let Some(says) = object.get("type")
-            && node.is_some_and(|n| !of_type(says, n))
+        if let (Some(says), Some(node)) = (object.get("type"), node)
+            && !of_type(says, node)
         {
             continue;
         }
         parts.push(object);
         let mut next = Vec::new();
-        next.extend(object.get("$ref").and_then(Value::as_str).and_then(|r| root.pointer(r.trim_start_matches('#'))));
+        if let Some(reference) = word(object, "$ref") {
+            next.extend(root.pointer(reference.trim_start_matches('#')));
+        }
         if let Some(condition) = object.get("if") {
-            let holds = node.is_none_or(|n| matches_schema(condition, n));
+            let holds = match node {
+                Some(node) => matches_schema(condition, node),
+                None => true,
+            };
             next.extend(object.get(if holds { "then" } else { "else" }));
         }
         for keyword in ["allOf", "anyOf", "oneOf"] {
-            let all = object.get(keyword).and_then(Value::as_array).into_iter().flatten();
-            next.extend(all.filter(|s| keyword == "allOf" || !only_requires(s)));
+            for schema in list(object, keyword) {
+                if keyword == "allOf" || !only_requires(schema) {
+                    next.push(schema);
+                }
+            }
         }
         open.extend(next.into_iter().rev());
     }
@@ -112,17 +140,21 @@ fn expand<'s>(
 
 /// Whether a schema is only `{required: [a]}`. As one of several alternatives, it makes no key required.
 fn only_requires(schema: &Value) -> bool {
-    schema.as_object().is_some_and(|o| o.len() == 1 && o.contains_key("required"))
+    matches!(schema, Value::Object(object) if object.len() == 1 && object.contains_key("required"))
 }
 
 fn key(root: &Value, name: &str, says: &Value, required: bool) -> SchemaKey {
     let parts = expand(root, [says], None);
-    let first = |keyword: &str| parts.iter().find_map(|p| p.get(keyword));
-    let typed = |wanted: &str| parts.iter().any(|p| p.get("type").and_then(Value::as_str) == Some(wanted));
+    let first = |keyword: &str| parts.iter().find_map(|part| part.get(keyword));
+    let typed = |wanted: &str| parts.iter().any(|part| word(part, "type") == Some(wanted));
+    let description = match first("description") {
+        Some(Value::String(description)) => description.clone(),
+        _ => String::new(),
+    };
     let scalar = typed("string") || typed("number") || typed("integer") || typed("boolean");
     SchemaKey {
         name: name.to_owned(),
-        description: first("description").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        description,
         values: choices(&parts),
         takes: match (scalar, typed("array"), typed("object")) {
             (false, true, false) => ValueForm::List,
@@ -130,7 +162,7 @@ fn key(root: &Value, name: &str, says: &Value, required: bool) -> SchemaKey {
             _ => ValueForm::Scalar,
         },
         required,
-        deprecated: first("deprecated").and_then(Value::as_bool) == Some(true),
+        deprecated: matches!(first("deprecated"), Some(Value::Bool(true))),
     }
 }
 
@@ -151,18 +183,28 @@ fn merge(known: &mut SchemaKey, more: SchemaKey) {
 fn choices(parts: &[&JsonObject]) -> Vec<AllowedValue> {
     let mut found: Vec<AllowedValue> = Vec::new();
     let mut add = |value: &Value, open: bool| {
-        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        if !found.iter().any(|c| c.text == text) {
+        let text = match value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        if !found.iter().any(|known| known.text == text) {
             found.push(AllowedValue { text, open });
         }
     };
     for part in parts {
-        part.get("const").into_iter().for_each(|v| add(v, false));
-        part.get("enum").and_then(Value::as_array).into_iter().flatten().for_each(|v| add(v, false));
-        if part.get("type").and_then(Value::as_str) == Some("boolean") {
-            [true, false].into_iter().for_each(|b| add(&b.into(), false));
+        if let Some(constant) = part.get("const") {
+            add(constant, false);
         }
-        part.get("examples").and_then(Value::as_array).into_iter().flatten().for_each(|v| add(v, true));
+        for choice in list(part, "enum") {
+            add(choice, false);
+        }
+        if word(part, "type") == Some("boolean") {
+            add(&true.into(), false);
+            add(&false.into(), false);
+        }
+        for example in list(part, "examples") {
+            add(example, true);
+        }
     }
     found
 }
