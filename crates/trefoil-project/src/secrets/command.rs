@@ -64,5 +64,5 @@ pub fn run_secret_command(command: &[String], name: &str) -> FoundSecret {
         return Err(failed(&format_args!("its answer is larger than {} KB", LARGEST >> 10)));
     }
     let text = String::from_utf8(bytes).map_err(|_| failed(&"its answer is not UTF-8"))?;
-    Ok(Secret::new(text.trim_end_matches(['\n', '\r'])).filter(|_| status.success()))
+    if status.success() { Ok(Secret::new(text.trim_end_matches(['\n', '\r']))) } else { Ok(None) }
 }

@@ -22,5 +22,8 @@ pub fn lock_file(path: &Path) -> io::Result<FileLock> {
 
 /// Removes a file, if it exists.
 pub fn remove_file(path: &Path) -> io::Result<()> {
-    std::fs::remove_file(path).or_else(|why| if why.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(why) })
+    match std::fs::remove_file(path) {
+        Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
 }

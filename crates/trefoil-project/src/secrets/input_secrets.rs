@@ -15,13 +15,18 @@ pub const IN_INPUT: &str = "secret-in-input";
 /// The secrets in the input of a program's entry, each at the declaration of its input, or at the flow.
 pub fn in_input(program: &Program, seen: &HiddenValues, input: &Value) -> Vec<Diagnostic> {
     let flow = program.entry_flow();
-    let declared = |member: &str| Some(flow.intake.fields.iter().find(|field| *field.name == *member)?.origin);
-    let found = seen.secrets_in(input).into_iter().map(|found| {
-        let what = found.member.as_ref().map_or_else(|| "the input".to_owned(), |name| format!("the input `{name}`"));
-        let at = found.member.as_deref().and_then(declared).unwrap_or(flow.origin);
-        error(&found, (&what, "would be stored with the run"), Some(at))
-    });
-    found.collect()
+    let mut findings = Vec::new();
+    for found in seen.secrets_in(input) {
+        let (mut what, mut at) = ("the input".to_owned(), flow.origin);
+        if let Some(name) = &found.member {
+            what = format!("the input `{name}`");
+            if let Some(field) = flow.intake.fields.iter().find(|field| *field.name == **name) {
+                at = field.origin;
+            }
+        }
+        findings.push(error(&found, (&what, "would be stored with the run"), Some(at)));
+    }
+    findings
 }
 
 /// Environment variables whose values contain a secret or the key of a provider, where a run would show them. Their names do not
@@ -47,12 +52,14 @@ pub fn by_value(
 
 /// The secrets in prepared answers to human steps.
 pub fn in_answers(seen: &HiddenValues, answers: &[(String, String)]) -> Vec<Diagnostic> {
-    let found = answers.iter().flat_map(|(step, answer)| {
-        let found = seen.secrets_in(&answer.as_str().into());
+    let mut findings = Vec::new();
+    for (step, answer) in answers {
         let what = format!("the answer to `{step}`");
-        found.into_iter().map(move |found| error(&found, (&what, "would be stored as `***`"), None))
-    });
-    found.collect()
+        for found in seen.secrets_in(&answer.as_str().into()) {
+            findings.push(error(&found, (&what, "would be stored as `***`"), None));
+        }
+    }
+    findings
 }
 
 fn error(found: &SecretFound, (what, then): (&str, &str), at: Option<Location>) -> Diagnostic {

@@ -70,7 +70,7 @@ impl OperatorSecrets {
         if let Some(value) = of_environment(name)? {
             return Ok(Some(value));
         }
-        if let Some(file) = env_file().or_else(|| self.sources.env_file.clone())
+        if let Some(file) = env_file(&self.sources)
             && let Some(value) = of_file(&file, name)?
         {
             return Ok(Some(value));
@@ -126,7 +126,7 @@ pub fn probe_sources(said: &SecretSources) -> Vec<SourceState> {
     if own > 0 {
         all.push(SourceState { name: "environment", says: Ok(format!("{} in `{VARIABLE_START}*`", count(own))) });
     }
-    if let Some(file) = env_file().or_else(|| said.env_file.clone()) {
+    if let Some(file) = env_file(said) {
         let says = in_file(&file).map(|all| format!("{} in `{}`", count(all.len()), file.display()));
         all.push(SourceState { name: "env file", says });
     }
@@ -142,10 +142,14 @@ pub fn probe_sources(said: &SecretSources) -> Vec<SourceState> {
         };
         all.push(SourceState { name: "command", says });
     }
-    if let Some(vault) = SecretVault::of_user().filter(|vault| file_access::is_there(vault.file_path())) {
-        let says =
-            vault.count_decryptable().map(|names| format!("{} in `{}`", count(names), vault.file_path().display()));
-        all.push(SourceState { name: "encrypted file", says: says.map_err(|why| why.to_string()) });
+    if let Some(vault) = SecretVault::of_user()
+        && file_access::is_there(vault.file_path())
+    {
+        let says = match vault.count_decryptable() {
+            Ok(names) => Ok(format!("{} in `{}`", count(names), vault.file_path().display())),
+            Err(why) => Err(why.to_string()),
+        };
+        all.push(SourceState { name: "encrypted file", says });
     }
     all
 }
@@ -174,16 +178,20 @@ pub fn find_missing_secrets(
             continue;
         }
         for (kind, name, at) in walk::holes_of(step) {
-            if kind == HoleKind::Secret && asked.insert((kind, name.clone())) {
-                found.extend(explain_unset(secrets, kind, &name).map(|(message, help)| error(kind, at, message, help)));
+            if kind == HoleKind::Secret
+                && asked.insert((kind, name.clone()))
+                && let Some((message, help)) = explain_unset(secrets, kind, &name)
+            {
+                found.push(error(kind, at, message, help));
             }
         }
         let StepKind::Tool(call) = &step.kind else { continue };
         for (kind, name) in settings(call) {
-            if asked.insert((kind, name.clone())) {
-                let message = |why| format!("{why} (the settings of the {} use it)", of_settings(call));
-                let why = explain_unset(secrets, kind, &name);
-                found.extend(why.map(|(why, help)| error(kind, step.origin, message(why), help)));
+            if asked.insert((kind, name.clone()))
+                && let Some((why, help)) = explain_unset(secrets, kind, &name)
+            {
+                let message = format!("{why} (the settings of the {} use it)", of_settings(call));
+                found.push(error(kind, step.origin, message, help));
             }
         }
     }
@@ -206,7 +214,9 @@ fn of_settings(call: &ToolCall) -> String {
 /// Why there is no value, and what to do.
 pub fn explain_unset(secrets: &dyn Secrets, kind: HoleKind, name: &str) -> Option<(String, String)> {
     let problem = secrets.find_problem(kind, name);
-    if let Some(why) = problem.as_ref().filter(|_| kind == HoleKind::Secret) {
+    if kind == HoleKind::Secret
+        && let Some(why) = &problem
+    {
         let message = format!("the secret `{name}` cannot be read: {why}");
         return Some((message, "run `trefoil doctor` to test all sources".to_owned()));
     }
@@ -246,21 +256,33 @@ fn of_environment(name: &str) -> FoundSecret {
 }
 
 #[allow(clippy::disallowed_methods, reason = "this is where secrets come from")]
-fn env_file() -> Option<PathBuf> {
-    std::env::var_os("TREFOIL_SECRETS_FILE").filter(|path| !path.is_empty()).map(PathBuf::from)
+fn env_file(sources: &SecretSources) -> Option<PathBuf> {
+    match std::env::var_os("TREFOIL_SECRETS_FILE") {
+        Some(path) if !path.is_empty() => Some(path.into()),
+        _ => sources.env_file.clone(),
+    }
 }
 
 #[allow(clippy::disallowed_methods, reason = "this is where secrets come from")]
 fn folders() -> Vec<PathBuf> {
-    let named = ["TREFOIL_SECRETS_DIR", "CREDENTIALS_DIRECTORY"].iter().filter_map(std::env::var_os);
-    // An empty variable must not mean the current folder.
-    named.filter(|folder| !folder.is_empty()).map(PathBuf::from).collect()
+    let mut folders = Vec::new();
+    for variable in ["TREFOIL_SECRETS_DIR", "CREDENTIALS_DIRECTORY"] {
+        // An empty variable must not mean the current folder.
+        if let Some(folder) = std::env::var_os(variable)
+            && !folder.is_empty()
+        {
+            folders.push(PathBuf::from(folder));
+        }
+    }
+    folders
 }
 
 /// The last line with this name is used.
 fn of_file(path: &Path, name: &str) -> FoundSecret {
-    let found = in_file(path)?.into_iter().rfind(|(known, _)| known == name);
-    Ok(found.and_then(|(_, value)| value))
+    match in_file(path)?.into_iter().rfind(|(known, _)| known == name) {
+        Some((_, value)) => Ok(value),
+        None => Ok(None),
+    }
 }
 
 fn in_file(path: &Path) -> Result<Vec<(String, Option<Secret>)>, String> {

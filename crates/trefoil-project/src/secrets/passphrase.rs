@@ -86,12 +86,18 @@ pub(super) fn request_passphrase(file: &Path) -> Option<String> {
     if let Some(said) = tests::said() {
         return said;
     }
-    if let Some(text) = std::env::var(VARIABLE).ok().filter(|text| !text.is_empty()) {
+    if let Ok(text) = std::env::var(VARIABLE)
+        && !text.is_empty()
+    {
         return Some(text);
     }
     let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
-    if said.is_none() {
-        *said = ASK.get().and_then(|ask| ask(file)).filter(|text| !text.is_empty());
+    if said.is_none()
+        && let Some(ask) = ASK.get()
+        && let Some(text) = ask(file)
+        && !text.is_empty()
+    {
+        *said = Some(text);
     }
     said.clone()
 }

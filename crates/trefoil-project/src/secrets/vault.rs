@@ -131,9 +131,9 @@ impl SecretVault {
     pub fn of_user() -> Option<Self> {
         let config = config_folder()?;
         // If the configuration folder is set explicitly, it also contains the data.
-        let data = match std::env::var_os("TREFOIL_CONFIG_DIR").filter(|dir| !dir.is_empty()) {
-            Some(_) => config.clone(),
-            None => etcetera::choose_base_strategy().ok()?.data_dir().join("trefoil"),
+        let data = match std::env::var_os("TREFOIL_CONFIG_DIR") {
+            Some(folder) if !folder.is_empty() => config.clone(),
+            _ => etcetera::choose_base_strategy().ok()?.data_dir().join("trefoil"),
         };
         Some(Self { file: data.join("secrets.json"), key_file: config.join("secrets.key") })
     }
@@ -152,10 +152,11 @@ impl SecretVault {
     pub fn get(&self, name: &str) -> Result<Option<Secret>, VaultError> {
         let contents = self.read()?;
         let Some(sealed) = contents.secrets.get(name) else { return Ok(None) };
-        let key = self.key(&contents)?.ok_or_else(|| VaultError::OtherKey(display_path(&self.file)))?;
-        decrypt_value(&key, name, sealed)
-            .map(|text| Secret::new(&text))
-            .ok_or_else(|| VaultError::OtherKey(display_path(&self.file)))
+        let Some(key) = self.key(&contents)? else { return Err(self.other_key()) };
+        match decrypt_value(&key, name, sealed) {
+            Some(text) => Ok(Secret::new(&text)),
+            None => Err(self.other_key()),
+        }
     }
 
     /// Stores a value, replacing an existing one with that name.
@@ -178,9 +179,9 @@ impl SecretVault {
         if let Some((name, sealed)) = contents.secrets.first_key_value()
             && decrypt_value(&key, name, sealed).is_none()
         {
-            return Err(VaultError::OtherKey(display_path(&self.file)));
+            return Err(self.other_key());
         }
-        let sealed = seal(&key, name, value).ok_or_else(|| VaultError::NotAKey(KEY.to_owned()))?;
+        let Some(sealed) = seal(&key, name, value) else { return Err(VaultError::NotAKey(KEY.to_owned())) };
         contents.secrets.insert(name.to_owned(), sealed);
         self.write(&contents)
     }
@@ -213,10 +214,10 @@ impl SecretVault {
     pub fn change_protection(&self, passphrase: Option<&str>) -> Result<(), VaultError> {
         let (contents, _held) = self.to_change()?;
         let before = self.key(&contents)?;
-        let other = || VaultError::OtherKey(display_path(&self.file));
         let mut values = BTreeMap::new();
         for (name, sealed) in &contents.secrets {
-            let value = before.as_ref().and_then(|key| decrypt_value(key, name, sealed)).ok_or_else(other)?;
+            let Some(key) = &before else { return Err(self.other_key()) };
+            let Some(value) = decrypt_value(key, name, sealed) else { return Err(self.other_key()) };
             values.insert(name.clone(), value);
         }
         let (key, protected) = match passphrase {
@@ -227,17 +228,26 @@ impl SecretVault {
                 let check = seal(&key, CHECK, CHECK).ok_or(VaultError::BadPassphrase)?;
                 (key, Some(ProtectedKey { made, check }))
             }
-            None => (self.kept_key()?.map_or_else(|| self.new_key(), Ok)?, None),
+            None => match self.kept_key()? {
+                Some(key) => (key, None),
+                None => (self.new_key()?, None),
+            },
         };
-        let sealed = |(name, value): (String, String)| seal(&key, &name, &value).map(|sealed| (name, sealed));
-        let secrets: Option<BTreeMap<String, SealedValue>> = values.into_iter().map(sealed).collect();
-        let secrets = secrets.ok_or(VaultError::BadPassphrase)?;
+        let mut secrets = BTreeMap::new();
+        for (name, value) in values {
+            let sealed = seal(&key, &name, &value).ok_or(VaultError::BadPassphrase)?;
+            secrets.insert(name, sealed);
+        }
         self.write(&VaultContents { version: VERSION, passphrase: protected, secrets })?;
         if passphrase.is_some() {
             // It decrypts nothing any more.
             file_lock::remove_file(&self.key_file).map_err(|why| file_error(&self.key_file, &why))?;
         }
         Ok(())
+    }
+
+    fn other_key(&self) -> VaultError {
+        VaultError::OtherKey(display_path(&self.file))
     }
 
     fn exclusive(&self) -> Result<FileLock, VaultError> {
@@ -258,8 +268,10 @@ impl SecretVault {
         }
         let bytes = file_access::read_named_file(&self.file, BYTES)
             .map_err(|why| file_error(&self.file, &why.reason_text()))?;
-        let contents: Option<VaultContents> = serde_json::from_slice(&bytes).ok();
-        contents.filter(|c| c.version == VERSION).ok_or_else(|| VaultError::Damaged(display_path(&self.file)))
+        match serde_json::from_slice::<VaultContents>(&bytes) {
+            Ok(contents) if contents.version == VERSION => Ok(contents),
+            _ => Err(VaultError::Damaged(display_path(&self.file))),
+        }
     }
 
     fn write(&self, contents: &VaultContents) -> Result<(), VaultError> {
@@ -270,11 +282,14 @@ impl SecretVault {
     /// The key of these contents; `None`: there is none yet.
     fn key(&self, contents: &VaultContents) -> Result<Option<LessSafeKey>, VaultError> {
         let Some(ProtectedKey { made, check }) = &contents.passphrase else { return self.kept_key() };
-        let text = passphrase::request_passphrase(&self.file)
-            .ok_or_else(|| VaultError::NoPassphrase(display_path(&self.file)))?;
-        let key = made.derive_key(&text).ok_or_else(|| VaultError::Damaged(display_path(&self.file)))?;
-        decrypt_value(&key, CHECK, check).ok_or_else(|| VaultError::WrongPassphrase(display_path(&self.file)))?;
-        Ok(Some(key))
+        let Some(text) = passphrase::request_passphrase(&self.file) else {
+            return Err(VaultError::NoPassphrase(display_path(&self.file)));
+        };
+        let Some(key) = made.derive_key(&text) else { return Err(VaultError::Damaged(display_path(&self.file))) };
+        match decrypt_value(&key, CHECK, check) {
+            Some(_) => Ok(Some(key)),
+            None => Err(VaultError::WrongPassphrase(display_path(&self.file))),
+        }
     }
 
     #[allow(clippy::disallowed_methods, reason = "this is where secrets come from")]
@@ -282,15 +297,20 @@ impl SecretVault {
         if let Ok(text) = std::env::var(KEY)
             && !text.is_empty()
         {
-            return key_of(&text).map(Some).ok_or_else(|| VaultError::NotAKey(format!("`{KEY}`")));
+            return match key_of(&text) {
+                Some(key) => Ok(Some(key)),
+                None => Err(VaultError::NotAKey(format!("`{KEY}`"))),
+            };
         }
         if !file_access::is_there(&self.key_file) {
             return Ok(None);
         }
         let bytes = file_access::read_named_file(&self.key_file, 1_024)
             .map_err(|why| file_error(&self.key_file, &why.reason_text()))?;
-        let key = std::str::from_utf8(&bytes).ok().and_then(key_of);
-        key.map(Some).ok_or_else(|| VaultError::NotAKey(format!("`{}`", display_path(&self.key_file))))
+        match std::str::from_utf8(&bytes).ok().and_then(key_of) {
+            Some(key) => Ok(Some(key)),
+            None => Err(VaultError::NotAKey(format!("`{}`", display_path(&self.key_file)))),
+        }
     }
 
     fn new_key(&self) -> Result<LessSafeKey, VaultError> {

@@ -8,6 +8,8 @@ use trefoil_check::semantic::shell::{ArgPart, ExecutedValue, values_that_run};
 use trefoil_template::Value;
 use trefoil_tools::{CommandTool, WordPart};
 
+use super::values::value_of;
+
 /// What is wrong with a command.
 pub struct RefusedCommand {
     /// The place of the word.
@@ -18,8 +20,10 @@ pub struct RefusedCommand {
 
 /// The first parameter of a tool that its command would run. `value` is the tool's table.
 pub fn find_refused_command(tool: &CommandTool, value: &Spanned<DeValue<'_>>) -> Option<RefusedCommand> {
-    let words: Vec<Vec<ArgPart<'_>>> =
-        tool.command_template().word_parts().iter().map(|word| word.iter().map(part).collect()).collect();
+    let mut words: Vec<Vec<ArgPart<'_>>> = Vec::new();
+    for word in tool.command_template().word_parts() {
+        words.push(word.iter().map(part).collect());
+    }
     let parameters = &tool.tool_spec().parameters;
     let mut found = values_that_run(&words);
     found.retain(|found| !is_limited(parameters, &found.name));
@@ -34,9 +38,13 @@ pub fn find_refused_command(tool: &CommandTool, value: &Spanned<DeValue<'_>>) ->
             "write the program in `command`, or limit the parameter with an `enum` in `parameters`",
         ),
     };
-    let command = value.get_ref().as_table().and_then(|all| all.iter().find(|(key, _)| key.get_ref() == "command"));
-    let place = command.and_then(|(_, words)| words.get_ref().as_array()?.get(word).map(Spanned::span));
-    Some(RefusedCommand { at: place.unwrap_or_else(|| value.span()), message, help })
+    Some(RefusedCommand { at: word_place(value, word).unwrap_or(value.span()), message, help })
+}
+
+/// The place of a word of the command in a tool's table.
+fn word_place(value: &Spanned<DeValue<'_>>, word: usize) -> Option<Range<usize>> {
+    let command = value_of(value.get_ref().as_table()?, "command")?;
+    Some(command.get_ref().as_array()?.get(word)?.span())
 }
 
 fn part(part: &WordPart) -> ArgPart<'_> {
@@ -48,12 +56,15 @@ fn part(part: &WordPart) -> ArgPart<'_> {
 
 /// Whether a parameter can only be a number, a boolean, or a value that the operator has written.
 fn is_limited(parameters: &Value, name: &str) -> bool {
-    let Some(schema) = parameters.get("properties").and_then(|all| all.get(name)) else { return false };
-    let plain = |kind: &Value| matches!(kind.as_str(), Some("integer" | "number" | "boolean" | "null"));
-    schema.get("enum").is_some()
-        || schema.get("const").is_some()
-        || schema.get("type").is_some_and(|kind| match kind {
-            Value::List(all) => all.iter().all(plain),
-            one => plain(one),
-        })
+    let Some(properties) = parameters.get("properties") else { return false };
+    let Some(schema) = properties.get(name) else { return false };
+    if schema.get("enum").is_some() || schema.get("const").is_some() {
+        return true;
+    }
+    let is_plain = |kind: &Value| matches!(kind.as_str(), Some("integer" | "number" | "boolean" | "null"));
+    match schema.get("type") {
+        Some(Value::List(kinds)) => kinds.iter().all(is_plain),
+        Some(kind) => is_plain(kind),
+        None => false,
+    }
 }

@@ -24,6 +24,7 @@ use trefoil_syntax::{Diagnostic, SourceFile, SourceFiles};
 #[cfg(feature = "mcp")]
 use trefoil_tools::McpServer;
 use trefoil_tools::guard::GuardRules;
+use trefoil_tools::process::OperatorProgram;
 use trefoil_tools::{CommandTool, PythonSettings};
 
 use crate::file_access::{self, FileAccess};
@@ -114,14 +115,21 @@ pub struct DeclaredProgram {
 
 impl Settings {
     /// A registry with the URLs and APIs of providers in these files.
-    pub fn apply_to_registry(&self, registry: Registry) -> Registry {
-        let registry = self.providers.iter().fold(registry, |registry, own| {
-            let registry = registry.with_provider(&own.name, &own.base_url, own.key_env.as_deref(), &own.file);
-            own.api.into_iter().fold(registry, |registry, api| registry.with_api(&own.name, api))
-        });
-        let addresses = self.addresses.iter();
-        let registry = addresses.fold(registry, |r, (provider, address, file)| r.with_address(provider, address, file));
-        self.apis.iter().fold(registry, |r, (provider, api)| r.with_api(provider, *api))
+    pub fn apply_to_registry(&self, mut registry: Registry) -> Registry {
+        for declared in &self.providers {
+            let key_env = declared.key_env.as_deref();
+            registry = registry.with_provider(&declared.name, &declared.base_url, key_env, &declared.file);
+            if let Some(api) = declared.api {
+                registry = registry.with_api(&declared.name, api);
+            }
+        }
+        for (provider, address, file) in &self.addresses {
+            registry = registry.with_address(provider, address, file);
+        }
+        for (provider, api) in &self.apis {
+            registry = registry.with_api(provider, *api);
+        }
+        registry
     }
 
     /// Whether tools start processes without further permission.
@@ -136,19 +144,17 @@ impl Settings {
     /// The programs of tools and MCP servers, in this order, and whether they can be found. Those that get their own `PATH` are
     /// skipped.
     pub fn declared_programs(&self) -> Vec<DeclaredProgram> {
-        let all = self.tools.iter().map(|tool| (format!("tools.{}", tool.tool_spec().name), tool.operator_program()));
+        let mut found = Vec::new();
+        for tool in &self.tools {
+            found.extend(declared_program(format!("tools.{}", tool.tool_spec().name), tool.operator_program()));
+        }
         #[cfg(feature = "mcp")]
-        let all = all.chain(self.mcp.iter().filter_map(|server| match &server.place {
-            trefoil_tools::McpTransport::Process(program) => Some((format!("mcp.{}", server.name), program)),
-            trefoil_tools::McpTransport::Http { .. } => None,
-        }));
-        let found = all.filter(|(_, own)| own.environment.set.iter().all(|(name, _)| name != "PATH"));
-        let found = found.filter_map(|(table, own)| {
-            let program = own.command.first()?.clone();
-            let missing = file_access::missing_program(&program, own.folder.as_deref());
-            Some(DeclaredProgram { table, program, missing })
-        });
-        found.collect()
+        for server in &self.mcp {
+            if let trefoil_tools::McpTransport::Process(program) = &server.place {
+                found.extend(declared_program(format!("mcp.{}", server.name), program));
+            }
+        }
+        found
     }
 
     /// What is declared, for checks.
@@ -157,17 +163,29 @@ impl Settings {
         let servers = self.mcp.iter().map(tools::described_server).collect();
         #[cfg(not(feature = "mcp"))]
         let servers = Vec::new();
-        let flow = |tool: &FlowTool| tools::of_flow(tool.name.clone(), tool.flow.to_string());
-        let tools = self.tools.iter().map(tools::describe_tool).chain(self.flows.iter().map(flow));
+        let mut tools: Vec<_> = self.tools.iter().map(tools::describe_tool).collect();
+        for tool in &self.flows {
+            tools.push(tools::of_flow(tool.name.clone(), tool.flow.to_string()));
+        }
         let providers = self.providers.iter().map(|declared| declared.name.clone()).collect();
         let prices = ModelPrices { own: self.prices.clone(), day: None };
-        ProjectDeclarations { tools: tools.collect(), servers, providers, prices }
+        ProjectDeclarations { tools, servers, providers, prices }
     }
 
     /// The shell of commands, if they may run.
     pub fn command_shell(&self) -> CommandShell {
         CommandShell { pass: self.command_env.clone(), ..CommandShell::default() }
     }
+}
+
+/// A program, unless it gets its own `PATH`.
+fn declared_program(table: String, declared: &OperatorProgram) -> Option<DeclaredProgram> {
+    if declared.environment.set.iter().any(|(name, _)| name == "PATH") {
+        return None;
+    }
+    let program = declared.command.first()?.clone();
+    let missing = file_access::missing_program(&program, declared.folder.as_deref());
+    Some(DeclaredProgram { table, program, missing })
 }
 
 /// The settings for a target.
@@ -183,7 +201,7 @@ pub struct FoundSettings {
 
 /// The project file that applies to a manifest or a folder.
 pub fn project_file(target: &Path) -> Option<PathBuf> {
-    project_of(target).map(|project| project.path)
+    Some(project_of(target)?.path)
 }
 
 fn project_of(target: &Path) -> Option<ProjectPath> {
@@ -200,13 +218,8 @@ fn folder_of(target: &Path) -> Option<PathBuf> {
 pub fn find_settings(target: &Path, without_project: bool) -> FoundSettings {
     let mut found = FoundSettings::default();
     let folder = config_folder();
-    if let Some(path) = folder.as_ref().map(|folder| folder.join(USER_FILE)).filter(|path| file_access::is_there(path))
-    {
-        let name = path.display().to_string();
-        match file_access::read_named_file(&path, BYTES) {
-            Ok(bytes) => found.take(&path, &name, bytes, &TrustStanding::Trusted),
-            Err(why) => found.unreadable(&name, &why),
-        }
+    if let Some(folder) = &folder {
+        found.take_user_file(&folder.join(USER_FILE));
     }
     if without_project {
         return found;
@@ -230,7 +243,8 @@ pub fn find_settings(target: &Path, without_project: bool) -> FoundSettings {
 
 /// The user's own files that settings depend on, whether or not they exist.
 pub fn user_settings_files() -> Vec<PathBuf> {
-    config_folder().map(|folder| vec![folder.join(USER_FILE), folder.join(trust::LIST)]).unwrap_or_default()
+    let Some(folder) = config_folder() else { return Vec::new() };
+    vec![folder.join(USER_FILE), folder.join(trust::LIST)]
 }
 
 /// The user's own settings, without those of any project.
@@ -242,9 +256,11 @@ impl FoundSettings {
     /// Reports a file that was trusted, and whose folder is world-writable now. Others are not reported: anybody could put a file into such a
     /// folder.
     fn report_exposed_file(&mut self, target: &Path, trust: &Trust) {
-        let path =
-            folder_of(target).and_then(|folder| file_access::find_exposed_file(&folder, file_access::PROJECT_FILE));
-        let Some(path) = path.filter(|path| trust.is_listed(path)) else { return };
+        let Some(folder) = folder_of(target) else { return };
+        let Some(path) = file_access::find_exposed_file(&folder, file_access::PROJECT_FILE) else { return };
+        if !trust.is_listed(&path) {
+            return;
+        }
         let file = self.files.add_file(SourceFile::new(path.display().to_string(), ""));
         let error = trefoil_syntax::FindingSeverity::Error;
         let message = "anybody can write to the folder of this file, so it is not trusted";
@@ -257,6 +273,18 @@ impl FoundSettings {
         let message = format!("`{name}` cannot be read: {}", why.reason_text());
         let error = trefoil_syntax::FindingSeverity::Error;
         self.findings.push(Diagnostic::without_location(RULE, error, Some(file), message));
+    }
+
+    /// Reads the user's own file, if it exists.
+    fn take_user_file(&mut self, path: &Path) {
+        if !file_access::is_there(path) {
+            return;
+        }
+        let name = path.display().to_string();
+        match file_access::read_named_file(path, BYTES) {
+            Ok(bytes) => self.take(path, &name, bytes, &TrustStanding::Trusted),
+            Err(why) => self.unreadable(&name, &why),
+        }
     }
 
     fn take(&mut self, path: &Path, name: &str, bytes: Vec<u8>, standing: &TrustStanding) {

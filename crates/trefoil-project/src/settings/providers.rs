@@ -53,7 +53,7 @@ impl SettingsReading<'_> {
                     }
                 }
                 "api" => match value.get_ref().as_str().and_then(VendorApi::parse_name) {
-                    Some(api) if find_vendor(provider).is_some_and(|v| v.protocol.with_api(api).is_some()) => {
+                    Some(api) if has_api(provider, api) => {
                         self.found.settings.apis.push((provider.to_owned(), api));
                     }
                     _ => self.report_wrong_value(value.span(), &no_such_api(provider)),
@@ -73,9 +73,11 @@ impl SettingsReading<'_> {
                     Some(read) => api = Some(read),
                     None => self.report_wrong_value(value.span(), "`api` must be `\"chat\"` or `\"responses\"`"),
                 },
-                "key_env" => match text.map(wrong_key) {
-                    Some(None) => key_env = text.map(str::to_owned),
-                    Some(Some(wrong)) => self.report_wrong_value(value.span(), &wrong),
+                "key_env" => match text {
+                    Some(variable) => match wrong_key(variable) {
+                        None => key_env = Some(variable.to_owned()),
+                        Some(wrong) => self.report_wrong_value(value.span(), &wrong),
+                    },
                     None => {
                         self.report_wrong_value(value.span(), "`key_env` must be the name of an environment variable")
                     }
@@ -100,8 +102,10 @@ impl SettingsReading<'_> {
             self.report_wrong_value(value.span(), "`base_url` must be a URL: `\"https://host/v1\"`");
             return None;
         };
-        let read =
-            find_vendor(provider).map_or_else(|| ProviderAddress::parse(text), |vendor| vendor.parse_address(text));
+        let read = match find_vendor(provider) {
+            Some(vendor) => vendor.parse_address(text),
+            None => ProviderAddress::parse(text),
+        };
         match read {
             Ok(_) => Some(text.to_owned()),
             Err(why) => {
@@ -131,9 +135,8 @@ fn wrong_name(name: &str) -> Option<String> {
     if matches!(name, "embedded" | "scripted") {
         return Some(format!("a provider cannot be named `{name}`"));
     }
-    find_misspelled_provider(name).map(|near| {
-        format!("unknown provider `{name}`; did you mean `{near}`? If not, choose a name that is less similar")
-    })
+    let near = find_misspelled_provider(name)?;
+    Some(format!("unknown provider `{name}`; did you mean `{near}`? If not, choose a name that is less similar"))
 }
 
 /// Why this variable cannot have the key of a declared provider. The key of a known one is not sent to another host.
@@ -146,9 +149,12 @@ fn wrong_key(variable: &str) -> Option<String> {
     Some(format!("`{variable}` has the key of `{}`; put the key of this provider in another variable", other.name))
 }
 
+fn has_api(provider: &str, api: VendorApi) -> bool {
+    matches!(find_vendor(provider), Some(vendor) if vendor.protocol.with_api(api).is_some())
+}
+
 fn no_such_api(provider: &str) -> String {
-    let has = |api| find_vendor(provider).is_some_and(|vendor| vendor.protocol.with_api(api).is_some());
-    match (has(VendorApi::Chat), has(VendorApi::Responses)) {
+    match (has_api(provider, VendorApi::Chat), has_api(provider, VendorApi::Responses)) {
         (true, true) => "`api` must be `\"chat\"` or `\"responses\"`".to_owned(),
         (true, false) => {
             format!("`api` must be `\"chat\"`; remove it to use the native API of `{provider}`")

@@ -30,7 +30,10 @@ pub fn keep_time(text: &str) -> Result<Option<Duration>, String> {
     if text == "forever" {
         return Ok(None);
     }
-    humantime::parse_duration(text).map(Some).map_err(|_| "write `12h`, `30days` or `forever`".to_owned())
+    match humantime::parse_duration(text) {
+        Ok(time) => Ok(Some(time)),
+        Err(_) => Err("write `12h`, `30days` or `forever`".to_owned()),
+    }
 }
 
 /// Parses `500M`, `2GB`.
@@ -47,8 +50,13 @@ pub fn keep_size(text: &str) -> Result<u64, String> {
         "G" | "GB" => 1 << 30,
         _ => 0,
     };
-    let bytes = digits.parse().ok().filter(|_| unit > 0).and_then(|number: u64| number.checked_mul(unit));
-    bytes.ok_or_else(|| "write `500M` or `2G`".to_owned())
+    if unit > 0
+        && let Ok(number) = digits.parse::<u64>()
+        && let Some(bytes) = number.checked_mul(unit)
+    {
+        return Ok(bytes);
+    }
+    Err("write `500M` or `2G`".to_owned())
 }
 
 #[cfg(test)]

@@ -3,18 +3,17 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use toml::Spanned;
-use toml::de::DeTable;
+use toml::de::{DeTable, DeValue};
 use trefoil_check::{DeclaredServer, DeclaredTool};
 use trefoil_ir::types::ValueType;
 use trefoil_machine::Effects;
-use trefoil_tools::process::OperatorProgram;
+use trefoil_tools::process::{OperatorProgram, ProcessEnvironment};
 use trefoil_tools::{CommandInput, CommandResult, CommandTool, CommandToolDeclaration, TIME};
 
 use super::trusted_tables::SettingsReading;
 use super::values::{
     TableEntry, WrongValue, read_command, read_duration, read_environment, read_json, read_table, read_text, read_word,
-    read_words,
+    read_words, value_of,
 };
 use super::{FlowTool, argv};
 use crate::file_access::clean_path;
@@ -27,18 +26,23 @@ impl SettingsReading<'_> {
         // If two have the same name, the later one is used.
         settings.tools.retain(|have| *have.tool_spec().name != *name);
         settings.flows.retain(|have| have.name != name);
-        let has_flow = value.get_ref().as_table().is_some_and(|all| all.iter().any(|(key, _)| key.get_ref() == "flow"));
-        let read = if has_flow {
-            self.flow(name, value).map(|flow| self.found.settings.flows.push(flow))
-        } else {
-            read_command_tool(self.base, name, at, value).map(|tool| match argv::find_refused_command(&tool, value) {
-                Some(why) => self.wrong_with(why.at, &format!("invalid tool `{name}`: {}", why.message), why.help),
-                None => self.found.settings.tools.push(tool),
-            })
-        };
-        if let Err((at, why)) = read {
+        if let Err((at, why)) = self.add_tool(name, at, value) {
             self.report_wrong_value(at, &format!("invalid tool `{name}`: {why}"));
         }
+    }
+
+    fn add_tool(&mut self, name: &str, at: Range<usize>, value: &TableEntry<'_>) -> Result<(), WrongValue> {
+        if matches!(value.get_ref(), DeValue::Table(table) if value_of(table, "flow").is_some()) {
+            let flow = self.flow(name, value)?;
+            self.found.settings.flows.push(flow);
+            return Ok(());
+        }
+        let tool = read_command_tool(self.base, name, at, value)?;
+        match argv::find_refused_command(&tool, value) {
+            Some(why) => self.wrong_with(why.at, &format!("invalid tool `{name}`: {}", why.message), why.help),
+            None => self.found.settings.tools.push(tool),
+        }
+        Ok(())
     }
 
     /// `[tools.NAME] flow = "PATH"`
@@ -56,7 +60,7 @@ impl SettingsReading<'_> {
                 }
             }
         }
-        let flow = flow.ok_or_else(|| (value.span(), "it needs a `flow`".to_owned()))?;
+        let Some(flow) = flow else { return Err((value.span(), "it needs a `flow`".to_owned())) };
         Ok(FlowTool { name: name.to_owned(), description, flow })
     }
 
@@ -120,18 +124,24 @@ impl SettingsReading<'_> {
 
     /// `[python]`
     pub(super) fn read_python_setting(&mut self, key: &str, at: Range<usize>, value: &TableEntry<'_>) {
-        let base = self.base.to_owned();
-        let python = &mut self.found.settings.python;
-        let read = match key {
-            "command" => read_command(value).map(|words| python.command = Some(words)),
-            "path" => read_words(value).map(|all| python.path = all.into_iter().map(|one| base.join(one)).collect()),
-            "env" => read_environment(value).map(|env| python.environment = env),
-            "timeout" => read_duration(value).map(|limit| python.time = limit),
-            _ => Err((at, format!("`[python]` has no key `{key}`; its keys are `command`, `path`, `env`, `timeout`"))),
-        };
-        if let Err((at, why)) = read {
+        if let Err((at, why)) = self.set_python(key, at, value) {
             self.report_wrong_value(at, &why);
         }
+    }
+
+    fn set_python(&mut self, key: &str, at: Range<usize>, value: &TableEntry<'_>) -> Result<(), WrongValue> {
+        let python = &mut self.found.settings.python;
+        match key {
+            "command" => python.command = Some(read_command(value)?),
+            "path" => python.path = read_words(value)?.into_iter().map(|path| self.base.join(path)).collect(),
+            "env" => python.environment = read_environment(value)?,
+            "timeout" => python.time = read_duration(value)?,
+            _ => {
+                let keys = "`command`, `path`, `env`, `timeout`";
+                return Err((at, format!("`[python]` has no key `{key}`; its keys are {keys}")));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -143,10 +153,13 @@ fn read_command_tool(
     value: &TableEntry<'_>,
 ) -> Result<CommandTool, WrongValue> {
     let all = read_table(value)?;
+    let Some(program) = program(base, all)? else {
+        return Err((value.span(), "it needs a `command` or a `flow`".to_owned()));
+    };
     let mut declared = CommandToolDeclaration {
         name: name.to_owned(),
         description: String::new(),
-        program: program(base, all)?.ok_or_else(|| (value.span(), "it needs a `command` or a `flow`".to_owned()))?,
+        program,
         parameters: None,
         result: None,
         effects: Effects::Writes,
@@ -187,46 +200,56 @@ fn read_command_tool(
 
 /// `command`, `folder` and `env` of a table; `None` if it has no `command`.
 fn program(base: &Path, all: &DeTable<'_>) -> Result<Option<OperatorProgram>, WrongValue> {
-    let get = |key: &str| all.iter().find(|(have, _)| &**have.get_ref() == key).map(|(_, value)| value);
-    let Some(value) = get("command") else { return Ok(None) };
-    let folder =
-        get("folder").map(|value| read_text(value)).transpose()?.map_or_else(|| base.to_owned(), |f| base.join(f));
+    let Some(command) = value_of(all, "command") else { return Ok(None) };
+    let folder = match value_of(all, "folder") {
+        Some(folder) => base.join(read_text(folder)?),
+        None => base.to_owned(),
+    };
     // A file named without a folder is in the current one.
-    let folder = Some(folder).filter(|folder| *folder != PathBuf::new());
-    let environment = get("env").map(read_environment).transpose()?.unwrap_or_default();
-    Ok(Some(OperatorProgram { command: read_command(value)?, folder, environment }))
+    let folder = if folder == PathBuf::new() { None } else { Some(folder) };
+    let environment = match value_of(all, "env") {
+        Some(environment) => read_environment(environment)?,
+        None => ProcessEnvironment::default(),
+    };
+    Ok(Some(OperatorProgram { command: read_command(command)?, folder, environment }))
 }
 
 /// The descriptions of tools in a table, as far as they can be read, for checks, which run no tools.
 pub fn read_supplied_tools(base: &Path, tools: &DeTable<'_>) -> Vec<DeclaredTool> {
-    let one = |(name, value): (&Spanned<toml::de::DeString<'_>>, &TableEntry<'_>)| {
-        let name = name.get_ref().to_string();
-        let all = value.get_ref().as_table().into_iter().flatten();
-        let flow = all.filter(|(key, _)| key.get_ref() == "flow").find_map(|(_, value)| value.get_ref().as_str());
-        if let Some(flow) = flow {
-            return of_flow(name, clean_path(&base.join(flow)).to_string_lossy().into_owned());
-        }
-        let tool = read_command_tool(base, &name, 0..0, value).ok();
-        tool.map_or_else(|| DeclaredTool { name, ..DeclaredTool::default() }, |tool| describe_tool(&tool))
-    };
-    tools.iter().map(one).collect()
+    tools.iter().map(|(name, value)| supplied_tool(base, name.get_ref(), value)).collect()
+}
+
+fn supplied_tool(base: &Path, name: &str, value: &TableEntry<'_>) -> DeclaredTool {
+    if let DeValue::Table(table) = value.get_ref()
+        && let Some(flow) = value_of(table, "flow")
+        && let Some(flow) = flow.get_ref().as_str()
+    {
+        return of_flow(name.to_owned(), clean_path(&base.join(flow)).to_string_lossy().into_owned());
+    }
+    match read_command_tool(base, name, 0..0, value) {
+        Ok(tool) => describe_tool(&tool),
+        Err(_) => DeclaredTool { name: name.to_owned(), ..DeclaredTool::default() },
+    }
 }
 
 /// The same of MCP servers.
 pub fn supplied_servers(servers: &DeTable<'_>) -> Vec<DeclaredServer> {
-    let one = |(name, value): (&Spanned<toml::de::DeString<'_>>, &TableEntry<'_>)| {
-        let get = |key: &str| {
-            let mut all = value.get_ref().as_table().into_iter().flatten();
-            all.find(|(have, _)| have.get_ref() == key).map(|(_, value)| value)
-        };
-        let tools = get("tools").and_then(|value| read_words(value).ok());
-        let idempotent = get("idempotent").map_or(Some(Vec::new()), |value| match value.get_ref().as_bool() {
+    servers.iter().map(|(name, value)| supplied_server(name.get_ref(), value)).collect()
+}
+
+fn supplied_server(name: &str, value: &TableEntry<'_>) -> DeclaredServer {
+    let mut server = DeclaredServer { name: name.to_owned(), tools: None, idempotent: Some(Vec::new()) };
+    let DeValue::Table(table) = value.get_ref() else { return server };
+    if let Some(tools) = value_of(table, "tools") {
+        server.tools = read_words(tools).ok();
+    }
+    if let Some(idempotent) = value_of(table, "idempotent") {
+        server.idempotent = match idempotent.get_ref().as_bool() {
             Some(true) => None,
-            _ => Some(read_words(value).unwrap_or_default()),
-        });
-        DeclaredServer { name: name.get_ref().to_string(), tools, idempotent }
-    };
-    servers.iter().map(one).collect()
+            _ => Some(read_words(idempotent).unwrap_or_default()),
+        };
+    }
+    server
 }
 
 /// The description of a declared MCP server.

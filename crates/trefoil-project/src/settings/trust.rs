@@ -56,13 +56,18 @@ pub struct Trust {
 impl Trust {
     /// The list in a configuration folder. If it cannot be read, nothing is trusted.
     pub fn open(folder: Option<PathBuf>) -> Self {
-        let text = folder.as_ref().and_then(|folder| file_access::read_named_file(&folder.join(LIST), BYTES).ok());
-        let text = text.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
-        let entry = |line: &str| {
-            let (hash, path) = line.split_once("  ")?;
-            Some((PathBuf::from(path), hash.to_owned()))
-        };
-        Self { folder, hashes: text.lines().filter_map(entry).collect() }
+        let mut hashes = BTreeMap::new();
+        if let Some(folder) = &folder
+            && let Ok(bytes) = file_access::read_named_file(&folder.join(LIST), BYTES)
+            && let Ok(text) = String::from_utf8(bytes)
+        {
+            for line in text.lines() {
+                if let Some((hash, path)) = line.split_once("  ") {
+                    hashes.insert(PathBuf::from(path), hash.to_owned());
+                }
+            }
+        }
+        Self { folder, hashes }
     }
 
     /// Whether the project file with these bytes is trusted. `path` has no links.
@@ -81,10 +86,15 @@ impl Trust {
 
     /// All project files that were trusted, with their current state.
     pub fn list_files(&self) -> Vec<(&Path, TrustStanding)> {
-        let now = |path: &PathBuf| {
-            project_bytes(&FileAccess::Disk, path).map_or(TrustStanding::Changed, |b| self.file_standing(path, &b))
-        };
-        self.hashes.keys().map(|path| (path.as_path(), now(path))).collect()
+        let mut files = Vec::new();
+        for path in self.hashes.keys() {
+            let standing = match project_bytes(&FileAccess::Disk, path) {
+                Ok(bytes) => self.file_standing(path, &bytes),
+                Err(_) => TrustStanding::Changed,
+            };
+            files.push((path.as_path(), standing));
+        }
+        files
     }
 
     /// Trusts the project file of a folder in its current state; returns its path and its text.
@@ -124,12 +134,13 @@ impl Trust {
 /// The project file that applies to a folder, without links.
 fn project_file(folder: &Path) -> Result<PathBuf, TrustError> {
     let none = || TrustError::NoProject(folder.display().to_string());
-    let real = file_access::folder_real(folder).ok_or_else(none)?;
-    let exposed = || {
-        file_access::find_exposed_file(&real, file_access::PROJECT_FILE)
-            .map(|path| TrustError::Exposed(path.display().to_string()))
+    let Some(real) = file_access::folder_real(folder) else { return Err(none()) };
+    let Some(found) = find_project(&FileAccess::Disk, &real) else {
+        return Err(match file_access::find_exposed_file(&real, file_access::PROJECT_FILE) {
+            Some(path) => TrustError::Exposed(path.display().to_string()),
+            None => none(),
+        });
     };
-    let found = find_project(&FileAccess::Disk, &real).ok_or_else(|| exposed().unwrap_or_else(none))?;
     // A line of the list contains one path.
     match found.path.to_str() {
         Some(text) if !text.contains(['\n', '\r']) => Ok(found.path),
@@ -141,8 +152,9 @@ fn project_file(folder: &Path) -> Result<PathBuf, TrustError> {
 }
 
 fn hash(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
+    let mut text = String::new();
+    for byte in Sha256::digest(bytes) {
         let _ = write!(text, "{byte:02x}");
-        text
-    })
+    }
+    text
 }

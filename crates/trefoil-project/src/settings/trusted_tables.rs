@@ -1,6 +1,6 @@
 //! Reads the tables that need trust. A new setting is a line in [`TABLES`] and an arm in [`SettingsReading::table`].
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -197,7 +197,8 @@ impl SettingsReading<'_> {
     }
 
     fn price(&mut self, model: &str, at: std::ops::Range<usize>, value: &Spanned<DeValue<'_>>) {
-        if model.split_once(':').is_none_or(|(provider, name)| provider.is_empty() || name.is_empty()) {
+        let (provider, name) = model.split_once(':').unwrap_or_default();
+        if provider.is_empty() || name.is_empty() {
             return self.report_wrong_value(at, &format!("`{model}` must be `\"provider:name\"`"));
         }
         let Some(table) = value.get_ref().as_table() else {
@@ -286,9 +287,9 @@ impl SettingsReading<'_> {
         let text = value.get_ref().as_str().unwrap_or_default();
         let keep = &mut self.found.settings.keep;
         let read = match key {
-            "keep" => keep_time(text).map(|time| keep.ended = time),
-            "keep_failed" => keep_time(text).map(|time| keep.failed = time),
-            "max_size" => keep_size(text).map(|bytes| keep.max_bytes = Some(bytes)),
+            "keep" => set(&mut keep.ended, keep_time(text)),
+            "keep_failed" => set(&mut keep.failed, keep_time(text)),
+            "max_size" => set(&mut keep.max_bytes, keep_size(text).map(Some)),
             _ => return self.no_key(at, "store", key, "`keep`, `keep_failed`, `max_size`"),
         };
         if let Err(instead) = read {
@@ -320,8 +321,8 @@ impl SettingsReading<'_> {
         let Ok(folders) = read_words(value) else {
             return self.report_wrong_value(value.span(), "`allow` must be a list of folders: `[\"../shared\"]`");
         };
-        let folders: Vec<PathBuf> = folders.into_iter().map(|folder| self.base.join(folder)).collect();
         for folder in folders {
+            let folder = self.base.join(folder);
             if file_access::is_folder(&folder) {
                 self.found.settings.allowed.push(folder);
             } else {
@@ -363,10 +364,9 @@ impl SettingsReading<'_> {
     }
 
     fn ports(&mut self, value: &Spanned<DeValue<'_>>) {
-        let ports = value.get_ref().as_array().map(|all| all.iter().map(|one| port(one.get_ref())).collect());
-        match ports {
-            Some(Some(ports)) => self.found.settings.http.ports = ports,
-            _ => self.report_wrong_value(value.span(), "`ports` must be a list of ports: `[8443]`"),
+        match ports(value.get_ref()) {
+            Some(ports) => self.found.settings.http.ports = ports,
+            None => self.report_wrong_value(value.span(), "`ports` must be a list of ports: `[8443]`"),
         }
     }
 
@@ -409,23 +409,40 @@ impl SettingsReading<'_> {
     }
 }
 
+/// Sets a field, if its value could be read.
+fn set<T>(field: &mut T, read: Result<T, String>) -> Result<(), String> {
+    *field = read?;
+    Ok(())
+}
+
 /// An integer of at least 1.
 fn number(value: &DeValue<'_>) -> Option<u64> {
     let DeValue::Integer(n) = value else { return None };
-    u64::from_str_radix(n.as_str(), n.radix()).ok().filter(|n| *n > 0)
+    match u64::from_str_radix(n.as_str(), n.radix()) {
+        Ok(n @ 1..) => Some(n),
+        _ => None,
+    }
+}
+
+/// A list of port numbers.
+fn ports(value: &DeValue<'_>) -> Option<Vec<u16>> {
+    value.as_array()?.iter().map(|item| port(item.get_ref())).collect()
 }
 
 /// A port number.
 fn port(value: &DeValue<'_>) -> Option<u16> {
     match value {
-        DeValue::Integer(n) if n.radix() == 10 => n.as_str().parse().ok().filter(|port| *port != 0),
+        DeValue::Integer(n) if n.radix() == 10 => match n.as_str().parse() {
+            Ok(port @ 1..) => Some(port),
+            _ => None,
+        },
         _ => None,
     }
 }
 
 fn dollars(value: &DeValue<'_>) -> Option<u64> {
     match value {
-        DeValue::Integer(n) => parse_dollars(n.as_str()).filter(|_| n.radix() == 10),
+        DeValue::Integer(n) if n.radix() == 10 => parse_dollars(n.as_str()),
         DeValue::Float(n) => parse_dollars(n.as_str()),
         _ => None,
     }
