@@ -39,14 +39,15 @@ impl AnswerGenerator<'_> {
         if schemas.is_empty() {
             schemas.extend(self.schema.clone());
         }
-        let found = |text: &str| self.hints.patterns.iter().all(|p| p.is_match(text));
+        let found = |text: &str| self.hints.patterns.iter().all(|pattern| pattern.is_match(text));
+        let found_in = |value: &Json| found(&value.to_string());
         if !schemas.is_empty()
-            && let Some(value) = schema::generate_instance(&schemas, &wants, &mut random, &|v| found(&v.to_string()))
+            && let Some(value) = schema::generate_instance(&schemas, &wants, &mut random, &found_in)
         {
-            let fits = |v: &Json| found(&v.to_string()) && schemas.iter().all(|s| s.accepts_value(v));
+            let fits = |value: &Json| found_in(value) && schemas.iter().all(|schema| schema.accepts_value(value));
             return json_text(&self.with_patterns(value, &fits, &mut random));
         }
-        if wants.constraints.iter().any(|(p, _)| !p.is_empty()) || !wants.reads.is_empty() {
+        if wants.constraints.iter().any(|(path, _)| !path.is_empty()) || !wants.reads.is_empty() {
             return json_text(&self.free(&wants, &mut Vec::new(), &mut random));
         }
         let text = match wants.constraints.is_empty() {
@@ -64,31 +65,34 @@ impl AnswerGenerator<'_> {
     /// order for each seed, so that each has its turn if they exclude each other.
     fn wants(&self, random: &mut SplitMixRandom) -> AnswerRequirements {
         let place = key_without_numbers(self.key);
-        let reads = self.hints.reads.iter().filter(|(end, _)| ends_at(&place, end)).map(|(_, path)| path.clone());
-        let mut wants =
-            AnswerRequirements { constraints: Vec::new(), reads: reads.collect(), about: self.about.clone() };
-        for (_, path, want) in self.hints.wants.iter().filter(|(end, ..)| ends_at(&place, end)) {
-            add(&mut wants, vec![(path.clone(), want.clone())], random);
+        let mut wants = AnswerRequirements { constraints: Vec::new(), reads: Vec::new(), about: self.about.clone() };
+        for (end, path) in &self.hints.reads {
+            if ends_at(&place, end) {
+                wants.reads.push(path.clone());
+            }
+        }
+        for (end, path, want) in &self.hints.wants {
+            if ends_at(&place, end) {
+                add(&mut wants, vec![(path.clone(), want.clone())], random);
+            }
         }
         let mut order = self.hints.decisions.clone();
         SplitMixRandom::new(stable_hash(self.seed, &["order"])).shuffle_slice(&mut order);
         let marks = KeyNumbers::from_key(self.key);
-        let mut all: Vec<_> = order
-            .into_iter()
-            .filter_map(|d| self.decisions.get(d))
-            .map(|decision| {
-                StepChoice { decision, seed: self.seed, marks: &marks, place: &place, step: self.step }
-                    .weighted_constraints()
-            })
-            .collect();
+        let mut all = Vec::new();
+        for index in order {
+            let Some(decision) = self.decisions.get(index) else { continue };
+            let choice = StepChoice { decision, seed: self.seed, marks: &marks, place: &place, step: self.step };
+            all.push(choice.weighted_constraints());
+        }
         all.sort_by_key(|(weight, _)| *weight);
         for (_, constraints) in all {
             add(&mut wants, constraints, random);
         }
         // A verdict has more properties than its score.
-        let paths = wants.constraints.iter().map(|(p, _)| p).chain(&wants.reads);
-        let is_score = |p: &&AnswerPath| matches!(p.last(), Some(AnswerPathSegment::Name(n)) if &**n == "score");
-        let scores: Vec<AnswerPath> = paths.filter(is_score).cloned().collect();
+        let is_score =
+            |path: &AnswerPath| matches!(path.last(), Some(AnswerPathSegment::Name(name)) if &**name == "score");
+        let scores: Vec<AnswerPath> = wants.paths().filter(|path| is_score(path)).cloned().collect();
         for mut path in scores {
             path.pop();
             for name in ["confidence", "reasoning"] {
@@ -105,32 +109,28 @@ impl AnswerGenerator<'_> {
     /// Generates a value without a schema, from requirements alone.
     fn free(&self, wants: &AnswerRequirements, path: &mut AnswerPath, random: &mut SplitMixRandom) -> Json {
         let inside = wants.segments_inside(path);
-        let list = wants.constraints_at(path).any(|c| matches!(c, ValueConstraint::List(..)));
-        if inside.iter().any(|s| **s == AnswerPathSegment::Any) || (list && path.is_empty()) {
-            let (low, high) = wants
-                .constraints_at(path)
-                .find_map(|c| match c {
-                    ValueConstraint::List(l, h) | ValueConstraint::Length(l, h) => Some((*l, *h)),
-                    _ => None,
-                })
-                .unwrap_or((2, 3));
+        let list = wants.constraints_at(path).any(|constraint| matches!(constraint, ValueConstraint::List(..)));
+        if inside.contains(&&AnswerPathSegment::Any) || (list && path.is_empty()) {
+            let length = wants.constraints_at(path).find_map(|constraint| match constraint {
+                ValueConstraint::List(low, high) | ValueConstraint::Length(low, high) => Some((*low, *high)),
+                _ => None,
+            });
+            let (low, high) = length.unwrap_or((2, 3));
             let count = pick_length(low, high, random);
             path.push(AnswerPathSegment::Any);
             let items = (0..count).map(|n| self.item(wants, path, n, random)).collect();
             path.pop();
             return Json::Array(items);
         }
-        let names: Vec<_> = inside
-            .iter()
-            .filter_map(|s| if let AnswerPathSegment::Name(n) = s { Some(n.clone()) } else { None })
-            .collect();
-        if !names.is_empty() {
-            let mut members = Map::new();
-            for name in names {
-                path.push(AnswerPathSegment::Name(name.clone()));
+        let mut members = Map::new();
+        for segment in inside {
+            if let AnswerPathSegment::Name(name) = segment {
+                path.push(segment.clone());
                 members.insert(name.to_string(), self.free(wants, path, random));
                 path.pop();
             }
+        }
+        if !members.is_empty() {
             return Json::Object(members);
         }
         let wanted: Vec<&ValueConstraint> = wants.constraints_at(path).collect();
@@ -159,9 +159,7 @@ impl AnswerGenerator<'_> {
             return value;
         }
         for _ in 0..TRIES {
-            let parts: Vec<String> =
-                self.hints.patterns.iter().filter_map(|p| pattern::generate_match(p.as_str(), random)).collect();
-            let text = parts.join(" ");
+            let text = self.pattern_texts(random).join(" ");
             for place in 0..leaves(&value) {
                 let (mut changed, mut skip) = (value.clone(), place);
                 if let Some(leaf) = leaf_mut(&mut changed, &mut skip) {
@@ -187,16 +185,18 @@ impl AnswerGenerator<'_> {
     fn matching(&self, text: String, wants: &AnswerRequirements, random: &mut SplitMixRandom) -> String {
         let patterns = &self.hints.patterns;
         let wanted: Vec<&ValueConstraint> = wants.constraints_at(&[]).collect();
-        let fits = |t: &str| {
-            patterns.iter().all(|p| p.is_match(t))
-                && wanted.iter().all(|w| w.accepts_value(&Json::from(t)) || w.accepts_value(&read(t)))
+        let accepts = |constraint: &ValueConstraint, text: &str| {
+            constraint.accepts_value(&Json::from(text)) || constraint.accepts_value(&read(text))
+        };
+        let fits = |text: &str| {
+            patterns.iter().all(|pattern| pattern.is_match(text))
+                && wanted.iter().all(|constraint| accepts(constraint, text))
         };
         if patterns.is_empty() || fits(&text) {
             return text;
         }
         for _ in 0..TRIES {
-            let parts: Vec<String> =
-                patterns.iter().filter_map(|p| pattern::generate_match(p.as_str(), random)).collect();
+            let parts = self.pattern_texts(random);
             let all = parts.join("\n");
             for candidate in [format!("{text} {all}"), format!("{all} {text}"), format!("{text}\n{all}"), all] {
                 if fits(&candidate) {
@@ -204,11 +204,17 @@ impl AnswerGenerator<'_> {
                 }
             }
             // If several patterns are anchored, one text may match all of them.
-            if let Some(one) = parts.into_iter().find(|p| fits(p)) {
+            if let Some(one) = parts.into_iter().find(|part| fits(part)) {
                 return one;
             }
         }
         text
+    }
+
+    /// A text for each pattern that is supported.
+    fn pattern_texts(&self, random: &mut SplitMixRandom) -> Vec<String> {
+        let patterns = self.hints.patterns.iter();
+        patterns.filter_map(|pattern| pattern::generate_match(pattern.as_str(), random)).collect()
     }
 }
 
@@ -227,8 +233,11 @@ fn add(wants: &mut AnswerRequirements, more: Vec<(AnswerPath, ValueConstraint)>,
 
 /// A value that satisfies all constraints.
 fn satisfying(wanted: &[&ValueConstraint], random: &mut SplitMixRandom) -> Option<Json> {
-    let candidates = wanted.iter().flat_map(|w| w.propose_values(random)).collect::<Vec<_>>();
-    candidates.into_iter().find(|c| wanted.iter().all(|w| w.accepts_value(c)))
+    let mut candidates = Vec::new();
+    for constraint in wanted {
+        candidates.extend(constraint.propose_values(random));
+    }
+    candidates.into_iter().find(|candidate| wanted.iter().all(|constraint| constraint.accepts_value(candidate)))
 }
 
 /// Formats a value as a model would: text without quotes, other values as JSON.

@@ -217,9 +217,12 @@ impl StepChoice<'_> {
             DecisionKind::State(machine, state) => {
                 let visit = if inside { own.passes.last().copied().unwrap_or(u32::MAX) } else { u32::MAX };
                 let chosen = machine.choice(self.seed, *state, visit);
-                let way = machine.states[*state].ways.get(chosen);
                 let random = SplitMixRandom::new(stable_hash(self.seed, &[&self.decision.name, &visit.to_string()]));
-                (ChoiceWeight::Likes, way.map_or_else(Vec::new, |(wanted, _)| self.outcome_constraints(wanted, random)))
+                let constraints = match machine.states[*state].ways.get(chosen) {
+                    Some((wanted, _)) => self.outcome_constraints(wanted, random),
+                    None => Vec::new(),
+                };
+                (ChoiceWeight::Likes, constraints)
             }
             DecisionKind::Judge { score, confidence, max, feeds } => {
                 let mut random = SplitMixRandom::new(stable_hash(self.seed, &[&self.decision.name]));
@@ -227,10 +230,15 @@ impl StepChoice<'_> {
                 let iteration = own.iterations.last().copied().unwrap_or(u32::MAX);
                 let passes = iteration >= ends;
                 let wants = [verdict(*score, passes), verdict(*confidence, true)];
-                let all = feeds.iter().zip(wants).flat_map(|(feeds, want)| {
-                    feeds.iter().filter(|f| self.is_asking(f)).map(move |f| (f.path.clone(), want.clone()))
-                });
-                (ChoiceWeight::for_ending(passes), all.collect())
+                let mut constraints = Vec::new();
+                for (feeds, want) in feeds.iter().zip(wants) {
+                    for feed in feeds {
+                        if self.is_asking(feed) {
+                            constraints.push((feed.path.clone(), want.clone()));
+                        }
+                    }
+                }
+                (ChoiceWeight::for_ending(passes), constraints)
             }
         }
     }
@@ -248,15 +256,24 @@ impl StepChoice<'_> {
         let mut out = Vec::new();
         for (index, want) in wanted {
             let Some(question) = self.decision.questions.get(*index) else { continue };
-            let feeds = |r: u32| question.feeds.get(r as usize).map(Vec::as_slice).unwrap_or_default();
-            let mut solver = ConditionSolver { controlled: &|r| !feeds(r).is_empty(), random: random.clone() };
+            let feeds = |reference: u32| match question.feeds.get(reference as usize) {
+                Some(feeds) => feeds.as_slice(),
+                None => &[],
+            };
+            let is_controlled = |reference: u32| !feeds(reference).is_empty();
+            let mut solver = ConditionSolver { controlled: &is_controlled, random: random.clone() };
             for required in solver.find_requirements(question.condition.expression_tree(), *want).into_iter().flatten()
             {
-                for feed in feeds(required.reference).iter().filter(|f| self.is_asking(f)) {
+                for feed in feeds(required.reference) {
+                    if !self.is_asking(feed) {
+                        continue;
+                    }
                     let mut path = feed.path.clone();
                     path.extend(required.path.iter().map(AnswerPathSegment::new));
                     let want = through(&required.constraint, feed.passes_at);
-                    out.extend(vote(&want, feed.votes_at).map(|v| (path.clone(), v)));
+                    if let Some(vote) = vote(&want, feed.votes_at) {
+                        out.push((path.clone(), vote));
+                    }
                     out.push((path, want));
                 }
             }
@@ -272,17 +289,19 @@ impl ProgramDecision {
             DecisionKind::Judge { feeds, .. } => feeds.as_slice(),
             _ => &[],
         };
-        self.questions.iter().flat_map(|q| &q.feeds).chain(judged).flatten()
+        self.questions.iter().flat_map(|question| &question.feeds).chain(judged).flatten()
     }
 
     /// Whether all conditions of an alternative can have the wanted results.
     pub fn is_possible(questions: &[DecisionCondition], wanted: &[ConditionOutcome]) -> bool {
-        wanted.iter().all(|(index, want)| {
-            questions.get(*index).is_some_and(|q| {
-                let mut solver = ConditionSolver { controlled: &|_| true, random: SplitMixRandom::new(0) };
-                solver.find_requirements(q.condition.expression_tree(), *want).is_some()
-            })
-        })
+        for (index, want) in wanted {
+            let Some(question) = questions.get(*index) else { return false };
+            let mut solver = ConditionSolver { controlled: &|_| true, random: SplitMixRandom::new(0) };
+            if solver.find_requirements(question.condition.expression_tree(), *want).is_none() {
+                return false;
+            }
+        }
+        true
     }
 }
 

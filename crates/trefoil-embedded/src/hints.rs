@@ -10,7 +10,7 @@ use trefoil_ir::{
     MatchedOutcome, NodeId, Program, SchemaId, Source, StateId, StateMachine, Step, StepId, StepKind, ValidatorKind,
     ValueExpression, WorkflowState, walk,
 };
-use trefoil_template::BlockSubject;
+use trefoil_template::{BlockSubject, Reference};
 
 use super::decisions::{ConditionOutcome, DecisionCondition, DecisionKind, MachineState, ProgramDecision, StateGraph};
 use super::origins::{AnswerFeed, KeyDepth, OriginTracer, ResultStep};
@@ -90,17 +90,20 @@ impl<'p> HintReader<'p> {
                         Guard::Schema(schema) => self.schema(id, *schema),
                         Guard::Length { max_chars, .. } => {
                             let longest = &mut self.found.hints(id).longest;
-                            *longest = Some(longest.map_or(*max_chars, |l| l.min(*max_chars)));
+                            *longest = Some(longest.unwrap_or(*max_chars).min(*max_chars));
                         }
                         _ => {}
                     }
                 }
             }
             StepKind::Branch { arms, otherwise } => {
-                let questions: Vec<_> = arms.iter().map(|a| self.question(flow, ResultStep::Nobody, &a.when)).collect();
-                let mut ways: Vec<Vec<ConditionOutcome>> = (0..arms.len()).map(first_of).collect();
+                let (mut questions, mut ways) = (Vec::new(), Vec::new());
+                for (index, arm) in arms.iter().enumerate() {
+                    questions.push(self.question(flow, ResultStep::Nobody, &arm.when));
+                    ways.push(only(index, index + 1));
+                }
                 if otherwise.is_some() || arms.len() == 1 {
-                    ways.push((0..arms.len()).map(|i| (i, false)).collect());
+                    ways.push(none(arms.len()));
                 }
                 self.any(id, "branch", depth, questions, ways);
             }
@@ -120,9 +123,11 @@ impl<'p> HintReader<'p> {
             }
             StepKind::Graph(graph) => {
                 let mut from: BTreeMap<NodeId, Vec<&BoundCondition>> = BTreeMap::new();
-                for edge in graph.nodes.iter().flat_map(|n| &n.incoming) {
-                    if let Some(when) = &edge.when {
-                        from.entry(edge.from).or_default().push(when);
+                for node in graph.nodes.iter() {
+                    for edge in &node.incoming {
+                        if let Some(when) = &edge.when {
+                            from.entry(edge.from).or_default().push(when);
+                        }
                     }
                 }
                 for (node, edges) in from {
@@ -133,7 +138,7 @@ impl<'p> HintReader<'p> {
             StepKind::Attempts(attempts) => self.attempts(flow, id, attempts),
             StepKind::Call(call) => {
                 if let FlowCallee::Named { name, flows } = &call.callee {
-                    let names = flows.iter().map(|(n, _)| serde_json::Value::from(&**n)).collect();
+                    let names = flows.iter().map(|(name, _)| serde_json::Value::from(&**name)).collect();
                     let want = ValueConstraint::OneOf(names, true);
                     let expr = ValueExpression::Typed(name.clone());
                     for feed in self.tracer.expr_feeds(flow, ResultStep::Nobody, &expr, &[]) {
@@ -148,12 +153,15 @@ impl<'p> HintReader<'p> {
 
     /// The edges of a node: each one is taken, alone if possible.
     fn edges(&mut self, flow: FlowId, graph: StepId, node: StepId, edges: &[&BoundCondition]) {
-        let questions: Vec<_> = edges.iter().map(|c| self.question(flow, ResultStep::Shaped(node), c)).collect();
-        let all = questions.len();
-        let mut ways: Vec<Vec<ConditionOutcome>> =
-            (0..all).map(|taken| (0..all).map(|i| (i, i == taken)).collect()).collect();
+        let (mut questions, mut ways) = (Vec::new(), Vec::new());
+        for (taken, edge) in edges.iter().enumerate() {
+            questions.push(self.question(flow, ResultStep::Shaped(node), edge));
+            ways.push(only(taken, edges.len()));
+        }
         // If conditions cannot exclude each other, one of them must hold, whatever the others do.
-        ways.extend((0..all).map(|taken| vec![(taken, true)]));
+        for taken in 0..edges.len() {
+            ways.push(vec![(taken, true)]);
+        }
         let depth = self.tracer.key_depth(graph);
         self.any(node, "edges", depth, questions, ways);
     }
@@ -169,12 +177,9 @@ impl<'p> HintReader<'p> {
                 self.any(state.step, "fails", depth, vec![question], vec![vec![(0, false)]]);
             }
             let (questions, ways) = self.transitions(flow, state);
-            let end = |(_, target): &(Vec<ConditionOutcome>, StateId)| ends[*target].unwrap_or(usize::MAX);
-            let nearest = || (0..ways.len()).min_by_key(|w| ways.get(*w).map_or(usize::MAX, end));
-            let onward = ways.iter().position(|(_, target)| !leads_to(machine, *target, here));
-            let usual = onward.or_else(nearest).unwrap_or(0);
+            let usual = usual_way(machine, here, &ways, &ends);
             states.push(MachineState { ways, usual, max_visits: state.max_visits });
-            all.push((state.step, questions));
+            all.push((here, state.step, questions));
         }
         let known = StateGraph {
             name: name(id, "machine"),
@@ -183,7 +188,7 @@ impl<'p> HintReader<'p> {
             max_entries: machine.max_entries,
         };
         let known = Arc::new(known);
-        for (state, (step, questions)) in machine.states.element_ids().zip(all) {
+        for (state, step, questions) in all {
             self.decide(
                 name(step, "transitions"),
                 DecisionKind::State(known.clone(), state),
@@ -203,8 +208,11 @@ impl<'p> HintReader<'p> {
     ) -> (Vec<DecisionCondition>, Vec<(Vec<ConditionOutcome>, StateId)>) {
         let mut questions = Vec::new();
         let mut ways: Vec<(Vec<ConditionOutcome>, StateId)> = Vec::new();
-        for transition in state.transitions.iter().filter(|t| t.takes != MatchedOutcome::Failure) {
-            let mut wanted: Vec<ConditionOutcome> = (0..questions.len()).map(|i| (i, false)).collect();
+        for transition in &state.transitions {
+            if transition.takes == MatchedOutcome::Failure {
+                continue;
+            }
+            let mut wanted = none(questions.len());
             if let Some(when) = &transition.when {
                 wanted.push((questions.len(), true));
                 questions.push(self.question(flow, ResultStep::Shaped(state.step), when));
@@ -219,27 +227,32 @@ impl<'p> HintReader<'p> {
     }
 
     fn attempts(&mut self, flow: FlowId, id: StepId, attempts: &'p Attempts) {
-        let body: Vec<StepId> = self
-            .tracer
-            .source_feeds(flow, ResultStep::Shaped(attempts.body), &Source::Result, &[])
-            .into_iter()
-            .map(|f| f.step)
-            .collect();
+        let feeds = self.tracer.source_feeds(flow, ResultStep::Shaped(attempts.body), &Source::Result, &[]);
+        let body: Vec<StepId> = feeds.into_iter().map(|feed| feed.step).collect();
         let depth = self.tracer.key_depth(id).add_depth(KeyDepth { iterations: 1, ..KeyDepth::default() });
         for (n, validator) in attempts.validators.iter().enumerate() {
             match &validator.kind {
-                ValidatorKind::JsonSchema(schema) => body.iter().for_each(|step| self.schema(*step, *schema)),
+                ValidatorKind::JsonSchema(schema) => {
+                    for step in &body {
+                        self.schema(*step, *schema);
+                    }
+                }
                 ValidatorKind::Regex { pattern, stderr: false } => {
                     if let Ok(regex) = LinearPattern::new(pattern) {
-                        body.iter().for_each(|step| self.found.hints(*step).patterns.push(regex.clone()));
+                        for step in &body {
+                            self.found.hints(*step).patterns.push(regex.clone());
+                        }
                     }
                 }
                 ValidatorKind::Judges { judges, consensus } => {
-                    let of = |member: &str| -> Vec<AnswerFeed> {
-                        let all = judges.iter().enumerate();
-                        all.flat_map(|(i, j)| self.tracer.verdict_feeds(flow, id, (n, i), j.flow, member)).collect()
+                    let verdicts = |member: &str| {
+                        let mut feeds: Vec<AnswerFeed> = Vec::new();
+                        for (i, judge) in judges.iter().enumerate() {
+                            feeds.extend(self.tracer.verdict_feeds(flow, id, (n, i), judge.flow, member));
+                        }
+                        feeds
                     };
-                    let feeds = vec![of("score"), of("confidence")];
+                    let feeds = vec![verdicts("score"), verdicts("confidence")];
                     for feed in feeds.iter().flatten() {
                         self.read(feed.clone());
                     }
@@ -269,13 +282,19 @@ impl<'p> HintReader<'p> {
         }
         let whole = &self.program.flows[flow];
         if whole.body == id {
-            exprs.extend(whole.output.iter().chain(whole.init.iter().map(|(_, e)| e)));
+            exprs.extend(&whole.output);
+            for (_, init) in &whole.init {
+                exprs.push(init);
+            }
         }
         for expr in exprs {
             walk::visit_templates(expr, &mut |t| texts.push(t));
             let mut combined = false;
             walk::visit_expressions(expr, &mut |e| combined |= matches!(e, ValueExpression::Consensus { .. }));
-            for member in ["score", "confidence"].into_iter().filter(|_| combined) {
+            if !combined {
+                continue;
+            }
+            for member in ["score", "confidence"] {
                 for feed in self.tracer.consensus_feeds(flow, ResultStep::Raw(id), expr, member) {
                     self.read(feed);
                 }
@@ -284,19 +303,22 @@ impl<'p> HintReader<'p> {
         for text in texts {
             for (index, reference) in text.template.references().iter().enumerate() {
                 let Some(source) = text.sources.get(reference.binding.source as usize) else { continue };
-                let skip = usize::from(reference.binding.skip);
-                let rest: AnswerPath =
-                    reference.path.iter().skip(skip).map(|s| AnswerPathSegment::new(&s.name)).collect();
+                let rest = path_in_source(reference);
                 let mut paths = vec![rest.clone()];
                 for local in text.template.local_paths() {
                     if local.origin == BlockSubject::Reference(index as u32) {
                         let mut path = rest.clone();
-                        path.extend(local.each.then_some(AnswerPathSegment::Any));
-                        path.extend(local.path.iter().map(|s| AnswerPathSegment::new(&s.name)));
+                        if local.each {
+                            path.push(AnswerPathSegment::Any);
+                        }
+                        path.extend(local.path.iter().map(|segment| AnswerPathSegment::new(&segment.name)));
                         paths.push(path);
                     }
                 }
-                for path in paths.into_iter().filter(|p| !p.is_empty()) {
+                for path in paths {
+                    if path.is_empty() {
+                        continue;
+                    }
                     for feed in self.tracer.source_feeds(flow, ResultStep::Shaped(id), source, &path) {
                         self.read(feed);
                     }
@@ -314,18 +336,13 @@ impl<'p> HintReader<'p> {
     }
 
     fn question(&self, flow: FlowId, result: ResultStep, cond: &BoundCondition) -> DecisionCondition {
-        let feeds = cond
-            .condition
-            .references()
-            .iter()
-            .map(|reference| {
-                let skip = usize::from(reference.binding.skip);
-                let rest: AnswerPath =
-                    reference.path.iter().skip(skip).map(|s| AnswerPathSegment::new(&s.name)).collect();
-                let source = cond.sources.get(reference.binding.source as usize);
-                source.map(|s| self.tracer.source_feeds(flow, result, s, &rest)).unwrap_or_default()
-            })
-            .collect();
+        let mut feeds = Vec::new();
+        for reference in cond.condition.references() {
+            feeds.push(match cond.sources.get(reference.binding.source as usize) {
+                Some(source) => self.tracer.source_feeds(flow, result, source, &path_in_source(reference)),
+                None => Vec::new(),
+            });
+        }
         DecisionCondition { condition: cond.condition.clone(), feeds }
     }
 
@@ -353,12 +370,16 @@ impl<'p> HintReader<'p> {
         if let Some(scope) = scope {
             // Values from before the first pass do not change with the passes.
             let tracer = &self.tracer;
-            for feed in decision.questions.iter_mut().flat_map(|q| &mut q.feeds).flatten() {
-                feed.through = feed.through.filter(|step| tracer.is_inside(*step, scope));
+            for question in &mut decision.questions {
+                for feed in question.feeds.iter_mut().flatten() {
+                    if matches!(feed.through, Some(step) if !tracer.is_inside(step, scope)) {
+                        feed.through = None;
+                    }
+                }
             }
         }
         let index = self.found.decisions.len();
-        let mut steps: Vec<StepId> = decision.answer_feeds().map(|f| f.step).collect();
+        let mut steps: Vec<StepId> = decision.answer_feeds().map(|feed| feed.step).collect();
         steps.sort_unstable();
         steps.dedup();
         for step in &steps {
@@ -376,9 +397,39 @@ impl<'p> HintReader<'p> {
     }
 }
 
-/// This condition is the first one that holds.
-fn first_of(index: usize) -> Vec<ConditionOutcome> {
-    (0..=index).map(|i| (i, i == index)).collect()
+/// Of the first `count` conditions, only this one holds.
+fn only(taken: usize, count: usize) -> Vec<ConditionOutcome> {
+    (0..count).map(|index| (index, index == taken)).collect()
+}
+
+/// None of the first `count` conditions holds.
+fn none(count: usize) -> Vec<ConditionOutcome> {
+    (0..count).map(|index| (index, false)).collect()
+}
+
+/// What a reference reads of its source.
+fn path_in_source(reference: &Reference) -> AnswerPath {
+    let read = reference.path.iter().skip(usize::from(reference.binding.skip));
+    read.map(|segment| AnswerPathSegment::new(&segment.name)).collect()
+}
+
+/// The first transition of a state after which the state is not entered again, or else the one that is nearest to an end.
+fn usual_way(
+    machine: &StateMachine,
+    state: StateId,
+    ways: &[(Vec<ConditionOutcome>, StateId)],
+    ends: &IndexVec<StateId, Option<usize>>,
+) -> usize {
+    for (index, (_, target)) in ways.iter().enumerate() {
+        if !leads_to(machine, *target, state) {
+            return index;
+        }
+    }
+    let nearest = ways.iter().enumerate().min_by_key(|(_, (_, target))| ends[*target].unwrap_or(usize::MAX));
+    match nearest {
+        Some((index, _)) => index,
+        None => 0,
+    }
 }
 
 fn name(step: StepId, what: &str) -> String {
@@ -387,12 +438,15 @@ fn name(step: StepId, what: &str) -> String {
 
 /// The number of transitions from each state to an end.
 fn distances(machine: &StateMachine) -> IndexVec<StateId, Option<usize>> {
-    let mut all = machine.states.map(|s| s.may_end().then_some(0));
+    let mut all = machine.states.map(|state| if state.may_end() { Some(0) } else { None });
     for round in 0..machine.states.len() {
         for (id, state) in machine.states.entries() {
-            let next = state.transitions.iter().filter_map(|t| all[t.target]).min();
-            if all[id].is_none() {
-                all[id] = next.filter(|next| *next <= round).map(|next| next + 1);
+            let next = state.transitions.iter().filter_map(|transition| all[transition.target]).min();
+            if all[id].is_none()
+                && let Some(next) = next
+                && next <= round
+            {
+                all[id] = Some(next + 1);
             }
         }
     }
@@ -408,7 +462,9 @@ fn leads_to(machine: &StateMachine, from: StateId, to: StateId) -> bool {
             return true;
         }
         if !std::mem::replace(&mut seen[id], true) {
-            queue.extend(machine.states[id].transitions.iter().map(|t| t.target));
+            for transition in &machine.states[id].transitions {
+                queue.push_back(transition.target);
+            }
         }
     }
     false

@@ -16,7 +16,7 @@ pub(super) fn generate_match(pattern: &str, random: &mut SplitMixRandom) -> Opti
     let hir = regex_syntax::parse(SplitPattern::from_pattern(pattern).without_lookahead()).ok()?;
     let mut out = String::new();
     write(&hir, random, &mut out);
-    (out.len() <= LONGEST).then_some(out)
+    if out.len() <= LONGEST { Some(out) } else { None }
 }
 
 fn write(hir: &Hir, random: &mut SplitMixRandom, out: &mut String) {
@@ -30,7 +30,11 @@ fn write(hir: &Hir, random: &mut SplitMixRandom, out: &mut String) {
         HirKind::Class(class) => out.extend(character(class, random)),
         HirKind::Repetition(repetition) => repeat(repetition, random, out),
         HirKind::Capture(capture) => write(&capture.sub, random, out),
-        HirKind::Concat(parts) => parts.iter().for_each(|p| write(p, random, out)),
+        HirKind::Concat(parts) => {
+            for part in parts {
+                write(part, random, out);
+            }
+        }
         HirKind::Alternation(ways) => {
             if let Some(way) = random.pick_one(ways) {
                 write(way, random, out);
@@ -56,14 +60,20 @@ fn character(class: &Class, random: &mut SplitMixRandom) -> Option<char> {
         Class::Bytes(class) => class.ranges().iter().map(|r| (char::from(r.start()), char::from(r.end()))).collect(),
     };
     for (first, last) in [('a', 'z'), ('0', '9'), ('A', 'Z'), (' ', '~')] {
-        let cut: Vec<(char, char)> =
-            ranges.iter().map(|&(s, e)| (s.max(first), e.min(last))).filter(|(s, e)| s <= e).collect();
+        let mut cut = Vec::new();
+        for (start, end) in &ranges {
+            let (start, end) = ((*start).max(first), (*end).min(last));
+            if start <= end {
+                cut.push((start, end));
+            }
+        }
         if let Some(&(start, end)) = random.pick_one(&cut) {
             let code = random.pick_between(i64::from(u32::from(start)), i64::from(u32::from(end)));
-            return u32::try_from(code).ok().and_then(char::from_u32);
+            return char::from_u32(u32::try_from(code).ok()?);
         }
     }
-    ranges.first().map(|r| r.0)
+    let (start, _) = ranges.first()?;
+    Some(*start)
 }
 
 #[cfg(test)]

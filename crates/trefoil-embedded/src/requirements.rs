@@ -37,23 +37,25 @@ pub(super) struct AnswerRequirements {
 impl AnswerRequirements {
     /// The constraints on a place.
     pub fn constraints_at(&self, path: &[AnswerPathSegment]) -> impl Iterator<Item = &ValueConstraint> {
-        self.constraints.iter().filter(move |(p, _)| p == path).map(|(_, c)| c)
+        self.constraints.iter().filter(move |(known, _)| known == path).map(|(_, constraint)| constraint)
     }
 
-    fn paths(&self) -> impl Iterator<Item = &AnswerPath> {
-        self.constraints.iter().map(|(p, _)| p).chain(&self.reads)
+    /// The paths of all requirements.
+    pub fn paths(&self) -> impl Iterator<Item = &AnswerPath> {
+        self.constraints.iter().map(|(path, _)| path).chain(&self.reads)
     }
 
     /// Whether there is a requirement at this place or inside it.
     pub fn has_within(&self, path: &[AnswerPathSegment]) -> bool {
-        self.paths().any(|p| p.starts_with(path))
+        self.paths().any(|known| known.starts_with(path))
     }
 
     /// The segments directly inside a place that have requirements, each once, in order.
     pub fn segments_inside(&self, path: &[AnswerPathSegment]) -> Vec<&AnswerPathSegment> {
         let mut all = Vec::new();
-        for p in self.paths().filter(|p| p.starts_with(path)) {
-            if let Some(next) = p.get(path.len())
+        for known in self.paths() {
+            if known.starts_with(path)
+                && let Some(next) = known.get(path.len())
                 && !all.contains(&next)
             {
                 all.push(next);

@@ -37,7 +37,10 @@ impl CheckedSchema {
     }
 
     pub(super) fn accepts_value(&self, value: &Json) -> bool {
-        self.checker.as_ref().is_none_or(|c| c.accepts_value(value))
+        match &self.checker {
+            Some(checker) => checker.accepts_value(value),
+            None => true,
+        }
     }
 }
 
@@ -92,7 +95,10 @@ impl InstanceGenerator<'_> {
         if wanted.is_empty() {
             return made;
         }
-        let mut candidates: Vec<Json> = wanted.iter().flat_map(|w| w.propose_values(&mut self.random)).collect();
+        let mut candidates: Vec<Json> = Vec::new();
+        for constraint in &wanted {
+            candidates.extend(constraint.propose_values(&mut self.random));
+        }
         let mut listed = enumerated_values(&flat);
         self.random.shuffle_slice(&mut listed);
         candidates.extend(listed);
@@ -100,7 +106,12 @@ impl InstanceGenerator<'_> {
         // the schema.
         let place = if made.is_array() || made.is_object() { 0 } else { candidates.len() };
         candidates.insert(place, made.clone());
-        candidates.into_iter().find(|c| wanted.iter().all(|w| w.accepts_value(c)) && fits(&flat, c)).unwrap_or(made)
+        for candidate in candidates {
+            if wanted.iter().all(|constraint| constraint.accepts_value(&candidate)) && fits(&flat, &candidate) {
+                return candidate;
+            }
+        }
+        made
     }
 
     /// Generates a value from the schema alone, except that lists and texts have the required length.
@@ -127,8 +138,16 @@ impl InstanceGenerator<'_> {
         match flat.get("type") {
             Some(Json::String(name)) => known(name).unwrap_or("string"),
             Some(Json::Array(names)) => {
-                let all: Vec<&str> = names.iter().filter_map(|n| known(n.as_str()?)).filter(|n| *n != "null").collect();
-                self.random.pick_one(&all).copied().and_then(known).unwrap_or("null")
+                let mut kinds = Vec::new();
+                for name in names {
+                    if let Some(name) = name.as_str()
+                        && let Some(kind) = known(name)
+                        && kind != "null"
+                    {
+                        kinds.push(kind);
+                    }
+                }
+                self.random.pick_one(&kinds).copied().unwrap_or("null")
             }
             _ => {
                 let has = |keys: &[&str]| keys.iter().any(|k| flat.contains_key(*k));
@@ -147,7 +166,10 @@ impl InstanceGenerator<'_> {
 
     fn object(&mut self, flat: &Map<String, Json>, path: &mut Vec<AnswerPathSegment>, depth: usize) -> Json {
         let none = Map::new();
-        let properties = flat.get("properties").and_then(Json::as_object).unwrap_or(&none);
+        let properties = match flat.get("properties") {
+            Some(Json::Object(properties)) => properties,
+            _ => &none,
+        };
         let mut required: Vec<&str> = strings(flat.get("required"));
         let mut out = Map::new();
         for (name, schema) in properties {
@@ -156,15 +178,10 @@ impl InstanceGenerator<'_> {
             let wanted = self.wants.has_within(path);
             if must || wanted || (depth < SPARSE && !self.random.one_in(4)) {
                 let value = self.value(schema, path, depth + 1);
-                // If the schema does not allow null, an omitted property stands for null.
-                let null = || {
-                    self.wants.constraints_at(path).any(|w| !w.accepts_value(&value))
-                        && self.wants.constraints_at(path).all(|w| w.accepts_value(&Json::Null))
-                };
-                if must || !wanted || !null() {
+                if must || !wanted || !self.is_better_omitted(path, &value) {
                     out.insert(name.clone(), value);
-                    if let Some(more) = flat.get("dependentRequired").and_then(|d| d.get(name)) {
-                        required.extend(strings(Some(more)));
+                    if let Some(dependent) = flat.get("dependentRequired") {
+                        required.extend(strings(dependent.get(name)));
                     }
                 }
             }
@@ -173,20 +190,28 @@ impl InstanceGenerator<'_> {
         let rest = flat.get("additionalProperties");
         let mut more: Vec<String> = required.iter().map(|n| (*n).to_owned()).collect();
         if rest != Some(&Json::Bool(false)) {
-            let inside = self.wants.segments_inside(path).into_iter().filter_map(|s| match s {
-                AnswerPathSegment::Name(name) if !properties.contains_key(&**name) => Some(name.to_string()),
-                _ => None,
-            });
-            more.extend(inside);
-            let least = flat.get("minProperties").and_then(Json::as_u64).unwrap_or(0).min(32) as usize;
-            let known = out.len() + more.iter().filter(|n| !out.contains_key(n.as_str())).count();
-            more.extend((1..=least.saturating_sub(known)).map(|n| format!("member_{n}")));
+            for segment in self.wants.segments_inside(path) {
+                if let AnswerPathSegment::Name(name) = segment
+                    && !properties.contains_key(&**name)
+                {
+                    more.push(name.to_string());
+                }
+            }
+            let least = bound(flat, "minProperties", 32).unwrap_or(0);
+            let known = out.len() + more.iter().filter(|name| !out.contains_key(name.as_str())).count();
+            for n in 1..=least.saturating_sub(known) {
+                more.push(format!("member_{n}"));
+            }
         }
         let anything = Json::Bool(true);
         for name in more {
             if !out.contains_key(&name) {
                 path.push(AnswerPathSegment::Name(name.as_str().into()));
-                let schema = properties.get(&name).or(rest.filter(|r| r.is_object())).unwrap_or(&anything);
+                let schema = match (properties.get(&name), rest) {
+                    (Some(schema), _) => schema,
+                    (None, Some(rest)) if rest.is_object() => rest,
+                    _ => &anything,
+                };
                 let value = self.value(schema, path, depth + 1);
                 path.pop();
                 out.insert(name, value);
@@ -195,16 +220,22 @@ impl InstanceGenerator<'_> {
         Json::Object(out)
     }
 
+    /// Whether an omitted property meets requirements that its value does not: if the schema does not allow null, it stands for
+    /// null.
+    fn is_better_omitted(&self, path: &[AnswerPathSegment], value: &Json) -> bool {
+        self.wants.constraints_at(path).any(|constraint| !constraint.accepts_value(value))
+            && self.wants.constraints_at(path).all(|constraint| constraint.accepts_value(&Json::Null))
+    }
+
     fn array(&mut self, flat: &Map<String, Json>, path: &mut Vec<AnswerPathSegment>, depth: usize) -> Json {
-        let bound = |name: &str| flat.get(name).and_then(Json::as_u64).map(|n| n.min(64) as usize);
-        let prefix: Vec<&Json> =
-            flat.get("prefixItems").and_then(Json::as_array).map(|a| a.iter().collect()).unwrap_or_default();
-        let (mut low, mut high) =
-            (bound("minItems").unwrap_or(if depth < SPARSE { 1 } else { 0 }), bound("maxItems").unwrap_or(3));
+        let prefix = list(flat, "prefixItems");
+        let most = bound(flat, "maxItems", 64);
+        let mut low = bound(flat, "minItems", 64).unwrap_or(if depth < SPARSE { 1 } else { 0 });
+        let mut high = most.unwrap_or(3);
         for constraint in self.wants.constraints_at(path) {
             if let ValueConstraint::List(l, h) | ValueConstraint::Length(l, h) = constraint {
                 low = low.max(*l);
-                high = if bound("maxItems").is_some() { high.min(*h) } else { *h };
+                high = if most.is_some() { high.min(*h) } else { *h };
             }
         }
         let closed = flat.get("items") == Some(&Json::Bool(false));
@@ -214,7 +245,10 @@ impl InstanceGenerator<'_> {
             pick_length(low, high.max(low), &mut self.random).max(prefix.len().min(low))
         };
         let anything = Json::Bool(true);
-        let items = flat.get("items").filter(|i| !i.is_boolean()).unwrap_or(&anything);
+        let items = match flat.get("items") {
+            Some(items) if !items.is_boolean() => items,
+            _ => &anything,
+        };
         let unique = flat.get("uniqueItems") == Some(&Json::Bool(true));
         let mut out: Vec<Json> = Vec::new();
         path.push(AnswerPathSegment::Any);
@@ -226,7 +260,7 @@ impl InstanceGenerator<'_> {
             };
             let mut value = self.value(schema, path, depth + 1);
             for _ in 0..TRIES {
-                if !unique || !out.iter().any(|o| json_equal(o, &value)) {
+                if !unique || !out.iter().any(|item| json_equal(item, &value)) {
                     break;
                 }
                 value = self.value(schema, path, depth + 1);
@@ -238,14 +272,14 @@ impl InstanceGenerator<'_> {
     }
 
     fn string(&mut self, flat: &Map<String, Json>, path: &[AnswerPathSegment]) -> String {
-        let bound = |name: &str| flat.get(name).and_then(Json::as_u64).map(|n| n.min(4096) as usize);
-        let (mut low, mut high) = (bound("minLength").unwrap_or(0), bound("maxLength").unwrap_or(usize::MAX));
+        let mut low = bound(flat, "minLength", 4096).unwrap_or(0);
+        let mut high = bound(flat, "maxLength", 4096).unwrap_or(usize::MAX);
         for constraint in self.wants.constraints_at(path) {
             if let ValueConstraint::Length(l, h) = constraint {
                 (low, high) = (low.max(*l), high.min(*h));
             }
         }
-        if let Some(pattern) = flat.get("pattern").and_then(Json::as_str) {
+        if let Some(Json::String(pattern)) = flat.get("pattern") {
             for _ in 0..TRIES {
                 if let Some(text) = pattern::generate_match(pattern, &mut self.random)
                     && (low..=high).contains(&text.chars().count())
@@ -254,10 +288,15 @@ impl InstanceGenerator<'_> {
                 }
             }
         }
-        if let Some(text) = flat.get("format").and_then(Json::as_str).and_then(|f| self.format(f)) {
+        if let Some(Json::String(format)) = flat.get("format")
+            && let Some(text) = self.format(format)
+        {
             return text;
         }
-        let name = path.iter().rev().find_map(|s| if let AnswerPathSegment::Name(n) = s { Some(&**n) } else { None });
+        let name = path.iter().rev().find_map(|segment| match segment {
+            AnswerPathSegment::Name(name) => Some(&**name),
+            AnswerPathSegment::Any => None,
+        });
         let number = self.random.pick_between(1, 99);
         let mut text = match name {
             Some(name) => format!("sample {} {number}", name.replace(['_', '-'], " ")),
@@ -299,8 +338,12 @@ impl InstanceGenerator<'_> {
     }
 
     fn number(&mut self, flat: &Map<String, Json>, whole: bool) -> Json {
-        let bound = |name: &str| flat.get(name).and_then(Json::as_f64);
-        let step = bound("multipleOf").filter(|s| *s > 0.0).unwrap_or(if whole { 1.0 } else { 0.0 });
+        let bound = |name: &str| number(flat, name);
+        let step = match bound("multipleOf") {
+            Some(step) if step > 0.0 => step,
+            _ if whole => 1.0,
+            _ => 0.0,
+        };
         // An exclusive bound is exceeded by one step, or by a small amount.
         let little = if step > 0.0 { step } else { 0.01 };
         let low = max(bound("minimum"), bound("exclusiveMinimum").map(|n| n + little));
@@ -328,13 +371,16 @@ impl InstanceGenerator<'_> {
     }
 
     fn lay(&mut self, schema: &Json, depth: usize, out: &mut Map<String, Json>) {
-        let Some(schema) = schema.as_object().filter(|_| depth < DEEPEST && self.left > 0) else { return };
+        let Some(schema) = schema.as_object() else { return };
+        if depth >= DEEPEST || self.left == 0 {
+            return;
+        }
         self.left -= 1;
         for (name, value) in schema {
             match (name.as_str(), out.get_mut(name), value) {
                 ("$ref" | "allOf" | "anyOf" | "oneOf", ..) => {}
                 ("properties" | "dependentRequired", Some(Json::Object(have)), Json::Object(more)) => {
-                    have.extend(more.iter().map(|(k, v)| (k.clone(), v.clone())));
+                    have.extend(more.clone());
                 }
                 ("required", Some(Json::Array(have)), Json::Array(more)) => have.extend(more.iter().cloned()),
                 ("minimum" | "exclusiveMinimum" | "minLength" | "minItems", Some(have), more) => {
@@ -348,24 +394,26 @@ impl InstanceGenerator<'_> {
                     }
                 }
                 ("enum", Some(Json::Array(have)), Json::Array(more)) => {
-                    have.retain(|h| more.iter().any(|m| json_equal(h, m)))
+                    have.retain(|known| more.iter().any(|value| json_equal(known, value)))
                 }
                 _ => {
                     out.insert(name.clone(), value.clone());
                 }
             }
         }
-        if let Some(target) = schema.get("$ref").and_then(Json::as_str).and_then(|r| self.target(r)) {
+        if let Some(Json::String(reference)) = schema.get("$ref")
+            && let Some(target) = self.target(reference)
+        {
             self.lay(&target, depth + 1, out);
         }
-        for part in schema.get("allOf").and_then(Json::as_array).into_iter().flatten() {
+        for part in list(schema, "allOf") {
             self.lay(part, depth + 1, out);
         }
         for choice in ["anyOf", "oneOf"] {
-            let ways = schema.get(choice).and_then(Json::as_array).map(Vec::as_slice).unwrap_or_default();
+            let ways = list(schema, choice);
             // Null ends a recursion; otherwise it is the least useful answer.
-            let is_null = |w: &Json| w.get("type").and_then(Json::as_str) == Some("null");
-            let some: Vec<&Json> = ways.iter().filter(|w| is_null(w) == (depth >= SPARSE)).collect();
+            let is_null = |way: &Json| matches!(way.get("type"), Some(Json::String(kind)) if kind == "null");
+            let some: Vec<&Json> = ways.iter().filter(|way| is_null(way) == (depth >= SPARSE)).collect();
             let all: Vec<&Json> = ways.iter().collect();
             if let Some(way) = self.random.pick_one(if some.is_empty() { &all } else { &some }) {
                 self.lay(way, depth + 1, out);
@@ -384,14 +432,14 @@ fn enumerated_values(flat: &Map<String, Json>) -> Vec<Json> {
     if let Some(value) = flat.get("const") {
         return vec![value.clone()];
     }
-    flat.get("enum").and_then(Json::as_array).cloned().unwrap_or_default()
+    list(flat, "enum").to_vec()
 }
 
 /// Whether a value has the schema's type and size; the validator checks the rest.
 fn fits(flat: &Map<String, Json>, value: &Json) -> bool {
     let listed = enumerated_values(flat);
     if !listed.is_empty() {
-        return listed.iter().any(|l| json_equal(l, value));
+        return listed.iter().any(|known| json_equal(known, value));
     }
     let kind = match value {
         Json::Null => "null",
@@ -402,21 +450,22 @@ fn fits(flat: &Map<String, Json>, value: &Json) -> bool {
         Json::Array(_) => "array",
         Json::Object(_) => "object",
     };
-    let is = |name: &Json| name.as_str().is_some_and(|n| n == kind || (n == "number" && kind == "integer"));
+    let is = |name: &Json| match name.as_str() {
+        Some("number") => matches!(kind, "number" | "integer"),
+        name => name == Some(kind),
+    };
     let typed = match flat.get("type") {
         Some(Json::Array(names)) => names.iter().any(is),
         Some(name) => is(name),
         None => true,
     };
-    let bound = |name: &str| flat.get(name).and_then(Json::as_f64);
-    let between =
-        |n: f64, low: &str, high: &str| bound(low).is_none_or(|b| n >= b) && bound(high).is_none_or(|b| n <= b);
+    let lower = |name: &str| number(flat, name).unwrap_or(f64::NEG_INFINITY);
+    let upper = |name: &str| number(flat, name).unwrap_or(f64::INFINITY);
+    let between = |n: f64, low: &str, high: &str| n >= lower(low) && n <= upper(high);
     let sized = match value {
         Json::Number(n) => {
             let n = n.as_f64().unwrap_or(0.0);
-            between(n, "minimum", "maximum")
-                && bound("exclusiveMinimum").is_none_or(|b| n > b)
-                && bound("exclusiveMaximum").is_none_or(|b| n < b)
+            between(n, "minimum", "maximum") && n > lower("exclusiveMinimum") && n < upper("exclusiveMaximum")
         }
         Json::String(text) => {
             between(text.chars().count() as f64, "minLength", "maxLength") && !flat.contains_key("pattern")
@@ -428,15 +477,42 @@ fn fits(flat: &Map<String, Json>, value: &Json) -> bool {
 }
 
 fn strings(json: Option<&Json>) -> Vec<&str> {
-    json.and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str).collect()
+    match json {
+        Some(Json::Array(items)) => items.iter().filter_map(Json::as_str).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The items of a keyword that has a list.
+fn list<'s>(schema: &'s Map<String, Json>, keyword: &str) -> &'s [Json] {
+    match schema.get(keyword) {
+        Some(Json::Array(items)) => items,
+        _ => &[],
+    }
+}
+
+/// The size that a keyword gives, if it is not larger than `most`.
+fn bound(schema: &Map<String, Json>, keyword: &str, most: u64) -> Option<usize> {
+    Some(schema.get(keyword)?.as_u64()?.min(most) as usize)
+}
+
+/// The number that a keyword gives.
+fn number(schema: &Map<String, Json>, keyword: &str) -> Option<f64> {
+    schema.get(keyword)?.as_f64()
 }
 
 fn max(a: Option<f64>, b: Option<f64>) -> Option<f64> {
-    a.into_iter().chain(b).reduce(f64::max)
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.max(b)),
+        (a, b) => a.or(b),
+    }
 }
 
 fn min(a: Option<f64>, b: Option<f64>) -> Option<f64> {
-    a.into_iter().chain(b).reduce(f64::min)
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
 }
 
 #[cfg(test)]

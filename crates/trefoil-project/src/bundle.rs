@@ -72,18 +72,27 @@ impl PackedFlow {
         let how = &loaded.how;
         let disk = how.options.door.memory_files().is_none();
         let absolute = |path: &Path| {
-            let whole =
-                if disk { std::path::absolute(path).unwrap_or_else(|_| path.to_owned()) } else { path.to_owned() };
-            clean_path(&whole)
+            if disk && let Ok(whole) = std::path::absolute(path) {
+                return clean_path(&whole);
+            }
+            clean_path(path)
         };
-        let manifests = loaded.program.file_ids().into_iter().filter_map(|id| loaded.files.get(id));
-        let manifests = manifests.map(|file| (absolute(Path::new(file.name())), &**file.text()));
-        let texts = loaded.texts.iter().map(|(path, text)| (absolute(path), &**text));
-        let files: BTreeMap<PathBuf, &str> = manifests.chain(texts).collect();
+        let mut files: BTreeMap<PathBuf, &str> = BTreeMap::new();
+        for file in loaded.source_texts() {
+            files.insert(absolute(Path::new(file.name())), file.text());
+        }
+        for (path, text) in &loaded.texts {
+            files.insert(absolute(path), text);
+        }
         let entry = absolute(&how.target.path);
-        let folders = files.keys().filter_map(|path| path.parent());
-        let whole = Some(entry.as_path()).filter(|entry| !files.contains_key(*entry));
-        let root = if disk { common(folders.chain(whole)) } else { PathBuf::new() };
+        let mut root = PathBuf::new();
+        if disk {
+            let mut folders: Vec<&Path> = files.keys().filter_map(|path| path.parent()).collect();
+            if !files.contains_key(&entry) {
+                folders.push(&entry);
+            }
+            root = common(folders.into_iter());
+        }
         let inside = |path: &Path| path.strip_prefix(&root).unwrap_or(path).to_owned();
         let (mut sources, mut blobs) = (Vec::new(), Vec::new());
         for (path, text) in &files {
@@ -92,14 +101,11 @@ impl PackedFlow {
             sources.push(ProgramFile { path, sha256: blob.hash().to_string() });
             blobs.push(Arc::new(blob));
         }
-        let home = Some(absolute(&loaded.entry_file())).filter(|_| disk).and_then(|file| {
-            let (home, folder) = (resolve_links(&file), folder_real(file.parent()?)?);
-            (home.parent() != Some(&*folder)).then_some(home)
-        });
+        let home = if disk { home_elsewhere(&absolute(&loaded.entry_file())) } else { None };
         let text = |path: &Option<PathBuf>| path.as_deref().map(|path| inside(&absolute(path)));
         let bundle = Bundle {
             v: VERSION,
-            root: disk.then(|| root.clone()),
+            root: if disk { Some(root.clone()) } else { None },
             path: inside(&entry),
             home,
             id: how.target.id.clone(),
@@ -118,6 +124,12 @@ impl PackedFlow {
     }
 }
 
+/// The file itself, if the path is a link from another folder.
+fn home_elsewhere(path: &Path) -> Option<PathBuf> {
+    let (home, folder) = (resolve_links(path), folder_real(path.parent()?)?);
+    if home.parent() == Some(&*folder) { None } else { Some(home) }
+}
+
 /// The program of a run, loaded from its original files if they have not changed, otherwise from the store; and which of
 /// these.
 pub async fn load_run_program(
@@ -133,15 +145,21 @@ pub async fn load_run_program(
     }
     let mut files = BTreeMap::new();
     for ProgramFile { path, sha256 } in &bundle.files {
-        let hash = ContentHash::parse(sha256).ok_or_else(|| lost("the hash of a file is damaged"))?;
-        let bytes = store.read_blob(hash).await?.ok_or_else(|| lost(&format!("its file `{path}` is missing")))?;
+        let Some(hash) = ContentHash::parse(sha256) else { return Err(lost("the hash of a file is damaged")) };
+        let Some(bytes) = store.read_blob(hash).await? else {
+            return Err(lost(&format!("its file `{path}` is missing")));
+        };
         files.insert(PathBuf::from(path), String::from_utf8_lossy(&bytes).into_owned());
     }
     let loaded = bundle.in_memory(files)?;
     let entry = loaded.entry_file();
     let (why, root) = (bundle.difference(), bundle.root.clone());
     // The link may be gone, and says nothing about where the manifest was.
-    let file = bundle.home.or_else(|| bundle.root.map(|root| root.join(&entry))).unwrap_or(entry);
+    let file = match (bundle.home, &root) {
+        (Some(home), _) => home,
+        (None, Some(root)) => root.join(&entry),
+        (None, None) => entry,
+    };
     Ok((loaded, FileOrigin::Store { file, root, why }))
 }
 
@@ -174,7 +192,8 @@ pub struct RunFiles {
 /// The files of a run; `None`: they were in memory.
 pub async fn find_run_files(store: &dyn Store, run: &str, program: &ProgramIdentity) -> Result<Option<RunFiles>> {
     let bundle = Bundle::of_run(store, run, program).await?;
-    Ok(bundle.root.clone().map(|root| RunFiles {
+    let Some(root) = bundle.root.clone() else { return Ok(None) };
+    Ok(Some(RunFiles {
         target: bundle.target(&root),
         files: bundle.files.iter().map(|file| root.join(&file.path)).collect(),
         root,
@@ -187,10 +206,17 @@ pub async fn found_in(here: &Path, store: &dyn Store, run: &str, program: &Progr
     let bundle = Bundle::of_run(store, run, program).await?;
     let Some(root) = &bundle.root else { return Ok(None) };
     let names: Vec<_> = root.iter().skip(1).collect();
-    let roots =
-        (0..=names.len()).rev().map(|from| names.iter().skip(from).fold(here.to_owned(), |at, name| at.join(name)));
-    let found = roots.into_iter().find(|root| !bundle.files.is_empty() && bundle.files_at(root).all(|(_, same)| same));
-    Ok(found.map(|root| root.join(&bundle.path)))
+    if bundle.files.is_empty() {
+        return Ok(None);
+    }
+    for from in (0..=names.len()).rev() {
+        let mut root = here.to_owned();
+        root.extend(names.iter().skip(from));
+        if bundle.changed_file(&root).is_none() {
+            return Ok(Some(root.join(&bundle.path)));
+        }
+    }
+    Ok(None)
 }
 
 fn corrupt_run_error(run: &str, why: &str) -> Error {
@@ -203,8 +229,9 @@ impl Bundle {
         let Some(hash) = program.bundle.as_deref().and_then(ContentHash::parse) else {
             return Err(corrupt_run_error(run, "its journal does not name its original files"));
         };
-        let bytes =
-            store.read_blob(hash).await?.ok_or_else(|| corrupt_run_error(run, "the list of its files is missing"))?;
+        let Some(bytes) = store.read_blob(hash).await? else {
+            return Err(corrupt_run_error(run, "the list of its files is missing"));
+        };
         let bundle: Self = serde_json::from_slice(&bytes)
             .map_err(|error| corrupt_run_error(run, &format!("the list of its files: {error}")))?;
         match bundle.v > VERSION {
@@ -232,30 +259,39 @@ impl Bundle {
     /// The flow loaded from its original files, if none has changed.
     fn as_it_was(&self) -> Option<LoadedTarget> {
         // With file names as the current user would write them, as in the run's own events.
-        let here = std::env::current_dir().ok();
-        let root = self.root.as_deref()?;
-        let root = here.and_then(|here| root.strip_prefix(here).ok()).unwrap_or(root);
+        let mut root = self.root.as_deref()?;
+        if let Ok(here) = std::env::current_dir()
+            && let Ok(relative) = root.strip_prefix(here)
+        {
+            root = relative;
+        }
         let (mut target, mut options) = (self.target(root), self.options(root));
         name_folder(&mut target.path);
-        options.context.iter_mut().for_each(name_folder);
+        if let Some(context) = &mut options.context {
+            name_folder(context);
+        }
         let loaded = load_target(&target, &options).ok()?;
-        (PackedFlow::of_loaded(&loaded).sources == self.files).then_some(loaded)
+        if PackedFlow::of_loaded(&loaded).sources == self.files { Some(loaded) } else { None }
     }
 
-    /// The paths of the files below a folder, and whether those files are as they are stored.
-    fn files_at(&self, root: &Path) -> impl Iterator<Item = (PathBuf, bool)> {
-        self.files.iter().map(move |file| {
+    /// The path of the first file below a folder that is not as it is stored.
+    fn changed_file(&self, root: &Path) -> Option<PathBuf> {
+        for file in &self.files {
             let path = root.join(&file.path);
-            let bytes = crate::file_access::read_named_file(&path, limits::TEXT_FILE_BYTES);
-            let same = bytes.is_ok_and(|bytes| Blob::new(bytes).hash().to_string() == file.sha256);
-            (path, same)
-        })
+            let Ok(bytes) = crate::file_access::read_named_file(&path, limits::TEXT_FILE_BYTES) else {
+                return Some(path);
+            };
+            if Blob::new(bytes).hash().to_string() != file.sha256 {
+                return Some(path);
+            }
+        }
+        None
     }
 
     /// Which file on the disk is not the one in the store.
     fn difference(&self) -> String {
         let Some(root) = &self.root else { return "its files are only in the store".to_owned() };
-        match self.files_at(root).find(|(_, same)| !same).map(|(path, _)| path) {
+        match self.changed_file(root) {
             Some(path) if crate::file_access::is_there(&path) => {
                 format!("`{}` is not the file that is stored", path.display())
             }
@@ -267,12 +303,13 @@ impl Bundle {
     fn in_memory(&self, mut files: BTreeMap<PathBuf, String>) -> Result<LoadedTarget> {
         // The environment files are read in their current state.
         if let Some(root) = &self.root {
-            let rooms = FileAccess::Disk.allowed_folders(
-                [FileAccess::Disk.project_of(root, Some(root))].into_iter().chain(self.allowed.clone()),
-            );
+            let mut folders = self.allowed.clone();
+            folders.push(FileAccess::Disk.project_of(root, Some(root)));
+            let rooms = FileAccess::Disk.allowed_folders(folders);
             for path in &self.env_files {
-                let bytes = rooms.read_file(&root.join(path), limits::TEXT_FILE_BYTES);
-                if let Some(text) = bytes.ok().and_then(|bytes| String::from_utf8(bytes).ok()) {
+                if let Ok(bytes) = rooms.read_file(&root.join(path), limits::TEXT_FILE_BYTES)
+                    && let Ok(text) = String::from_utf8(bytes)
+                {
                     files.insert(path.clone(), text);
                 }
             }

@@ -22,8 +22,10 @@ pub fn explain_failure(rule: &'static str, error: &RunError) -> Diagnostic {
 /// A failed run as a finding: code, message, step, excerpt, cause, help.
 pub fn failed_run(error: &RunError) -> Diagnostic {
     let mut d = explain_failure("run-failed", error);
-    let step = error.key.as_ref().filter(|key| !key.0.is_empty());
-    let step = step.map(|key| format!(" in `{}`", without_try(&key.0))).unwrap_or_default();
+    let step = match &error.key {
+        Some(key) if !key.0.is_empty() => format!(" in `{}`", without_try(&key.0)),
+        _ => String::new(),
+    };
     let cause = match &error.cause {
         Some(FailureCause::Status(status)) if !error.message.contains(&status.to_string()) => {
             format!(" (status {status})")
@@ -39,8 +41,8 @@ pub fn failed_run(error: &RunError) -> Diagnostic {
         | None => String::new(),
     };
     d.message = format!("{}{step}: {}{cause}", error.code, error.message);
-    match help::find_help(error).filter(|_| error.help.is_none()) {
-        Some(help) => d.with_help(help),
-        None => d,
+    match help::find_help(error) {
+        Some(help) if error.help.is_none() => d.with_help(help),
+        _ => d,
     }
 }

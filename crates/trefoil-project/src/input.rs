@@ -56,8 +56,9 @@ pub fn split_pair(text: &str) -> Option<(&str, &str)> {
     let (key, value) = text.split_once('=')?;
     let mut chars = key.chars();
     let first = chars.next()?;
-    let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
-    ((first.is_ascii_alphabetic() || first == '_') && chars.all(word)).then_some((key, value))
+    let is_of_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
+    let is_name = (first.is_ascii_alphabetic() || first == '_') && chars.all(is_of_name);
+    if is_name { Some((key, value)) } else { None }
 }
 
 /// The input of a run from typed texts and pairs, which are merged into an object if there is one (`--input-json`).
@@ -67,7 +68,10 @@ pub fn parse_typed_input(
     base: Option<Value>,
 ) -> Result<Option<Value>, InputError> {
     let flow = program.entry_flow();
-    let read = takes_text(flow).then(|| members(program, flow, &|slot| slot == flow.intake.slot, false));
+    let mut read = None;
+    if takes_text(flow) {
+        read = Some(members(program, flow, &|slot| slot == flow.intake.slot, false));
+    }
     take(flow, read.as_ref(), given, base).map_err(|error| error.with_location(flow.origin))
 }
 
@@ -89,8 +93,10 @@ fn members(
     let mut note = |sources: &[Source], references: &[Reference]| {
         for reference in references {
             let source = sources.get(reference.binding.source as usize);
-            if matches!(source, Some(Source::Slot(slot)) if is_it(*slot)) {
-                found.extend(reference.path.get(reference.binding.skip as usize).map(|s| s.name.clone()));
+            if matches!(source, Some(Source::Slot(slot)) if is_it(*slot))
+                && let Some(member) = reference.path.get(reference.binding.skip as usize)
+            {
+                found.insert(member.name.clone());
             }
         }
     };
@@ -122,10 +128,16 @@ pub struct UndeclaredReads {
 /// What the entry flow of a program reads of its input.
 pub fn find_undeclared_reads(program: &Program) -> UndeclaredReads {
     let flow = program.entry_flow();
-    let raw = flow.intake.raw.as_ref().map(|(slot, _)| *slot);
+    let raw = raw_slot(flow);
     let members = members(program, flow, &|slot| slot == flow.intake.slot || Some(slot) == raw, true);
     // If the unprocessed input is kept, that is what is read as a whole.
     UndeclaredReads { members, whole: reads_slot(program, flow, &|slot| slot == raw.unwrap_or(flow.intake.slot)) }
+}
+
+/// The slot of the unprocessed input, if it is kept.
+fn raw_slot(flow: &FlowDefinition) -> Option<SlotId> {
+    let (slot, _) = flow.intake.raw.as_ref()?;
+    Some(*slot)
 }
 
 /// Visits the references of every text and condition in something that is evaluated.
@@ -141,10 +153,15 @@ fn each_text(evaluated: EvaluatedPart<'_>, visit: &mut dyn FnMut(&[Source], &[Re
 }
 
 /// Everything that the entry flow itself evaluates.
-fn evaluated_parts<'p>(program: &'p Program, flow: &'p FlowDefinition) -> impl Iterator<Item = EvaluatedPart<'p>> {
-    let own = walk::reachable_steps(program, program.entry).into_iter().filter(|(f, _)| *f == program.entry);
-    let steps = own.map(|(_, step)| &program.steps[step]).flat_map(walk::evaluated_by_step);
-    steps.chain(walk::evaluated_by_flow(flow))
+fn evaluated_parts<'p>(program: &'p Program, flow: &'p FlowDefinition) -> Vec<EvaluatedPart<'p>> {
+    let mut parts = Vec::new();
+    for (owner, step) in walk::reachable_steps(program, program.entry) {
+        if owner == program.entry {
+            parts.extend(walk::evaluated_by_step(&program.steps[step]));
+        }
+    }
+    parts.extend(walk::evaluated_by_flow(flow));
+    parts
 }
 
 fn take(
@@ -153,34 +170,23 @@ fn take(
     given: &[String],
     base: Option<Value>,
 ) -> Result<Option<Value>, InputError> {
-    let Intake { fields, wrap, closed, tolerated, .. } = &flow.intake;
+    let Intake { fields, wrap, .. } = &flow.intake;
     let mut texts = Vec::new();
     let mut pairs = ValueObject::default();
-    for one in given {
-        match split_pair(one) {
-            None => texts.push(one.as_str()),
-            Some((key, value)) => {
-                let field = fields.iter().find(|f| &*f.name == key);
-                if field.is_none() && !tolerated.contains(&key) {
-                    let near = suggestions::nearest_name(key, fields.iter().map(|f| &*f.name));
-                    if let Some(read) = read.filter(|read| !read.contains(key)) {
-                        return Err(no_pairs(one, key, read));
-                    } else if *closed {
-                        return Err(unknown_input_error(key, fields));
-                    } else if let Some(near) = near {
-                        // The schema allows it, but it is most likely a mistake.
-                        return Err(InputError::new(format!("unknown input `{key}`"))
-                            .with_help(format!("did you mean `{near}`? `--input-json` accepts any property")));
-                    }
-                }
-                let value = field.map_or_else(
-                    || Ok(Value::from(value)),
-                    |f| by_schema(f, value).map_err(|e| e.with_location(f.origin)),
-                )?;
-                if pairs.insert(key.into(), value).is_some() {
-                    return Err(InputError::new(format!("the input `{key}` is set twice")));
-                }
+    for typed in given {
+        let Some((key, text)) = split_pair(typed) else {
+            texts.push(typed.as_str());
+            continue;
+        };
+        let value = match fields.iter().find(|field| &*field.name == key) {
+            Some(field) => by_schema(field, text).map_err(|error| error.with_location(field.origin))?,
+            None => {
+                check_undeclared(&flow.intake, read, typed, key)?;
+                Value::from(text)
             }
+        };
+        if pairs.insert(key.into(), value).is_some() {
+            return Err(InputError::new(format!("the input `{key}` is set twice")));
         }
     }
     let text = match texts.as_slice() {
@@ -219,6 +225,32 @@ fn take(
         (Some(text), None) => return Err(wants_pairs(text, fields)),
     }
     Ok(Some(Value::from(all)))
+}
+
+/// Checks that a flow accepts an input that it does not declare.
+fn check_undeclared(
+    intake: &Intake,
+    read: Option<&BTreeSet<Arc<str>>>,
+    pair: &str,
+    key: &str,
+) -> Result<(), InputError> {
+    if intake.tolerated.contains(&key) {
+        return Ok(());
+    }
+    if let Some(read) = read
+        && !read.contains(key)
+    {
+        return Err(no_pairs(pair, key, read));
+    }
+    if intake.closed {
+        return Err(unknown_input_error(key, &intake.fields));
+    }
+    match suggestions::nearest_name(key, intake.fields.iter().map(|field| &*field.name)) {
+        // The schema allows it, but it is most likely a mistake.
+        Some(near) => Err(InputError::new(format!("unknown input `{key}`"))
+            .with_help(format!("did you mean `{near}`? `--input-json` accepts any property"))),
+        None => Ok(()),
+    }
 }
 
 fn wants_pairs(text: &str, fields: &[FlowInputField]) -> InputError {
@@ -265,13 +297,12 @@ fn by_schema(field: &FlowInputField, text: &str) -> Result<Value, InputError> {
         Some(serde_json::Value::Array(all)) => all.iter().filter_map(|t| t.as_str()).collect(),
         _ => Vec::new(),
     };
-    if let Some(choices) = schema.get("enum").and_then(|e| e.as_array()) {
-        let shown = |c: &serde_json::Value| c.as_str().map_or_else(|| c.to_string(), str::to_owned);
-        let found = choices.iter().find(|c| shown(c) == text);
+    if let Some(serde_json::Value::Array(choices)) = schema.get("enum") {
+        let found = choices.iter().find(|choice| json_word(choice) == text);
         return match found {
             Some(choice) => Ok(Value::from_json(choice.clone())),
             None => {
-                let all: Vec<String> = choices.iter().map(shown).collect();
+                let all: Vec<String> = choices.iter().map(json_word).collect();
                 let error = InputError::new(format!("the input `{}` cannot be `{text}`", field.name));
                 Err(match suggestions::nearest_name(text, all.iter().map(String::as_str)) {
                     Some(near) => error.with_help(format!("did you mean `{near}`?")),
@@ -289,17 +320,19 @@ fn by_schema(field: &FlowInputField, text: &str) -> Result<Value, InputError> {
             // A word typed for a text property means the word.
             "null" => json.is_null() && !types.contains(&"string"),
             "boolean" => json.is_boolean(),
-            "integer" => json.is_i64() || json.is_u64() || json.as_f64().is_some_and(|f| f.fract() == 0.0),
+            "integer" => {
+                json.is_i64() || json.is_u64() || matches!(json.as_f64(), Some(number) if number.fract() == 0.0)
+            }
             "number" => json.is_number(),
             "array" => json.is_array(),
             "object" => json.is_object(),
             _ => false,
         })
     };
-    match json.filter(fits) {
-        Some(json) => Ok(Value::from_json(json)),
-        None if types.contains(&"string") => Ok(Value::from(text)),
-        None => {
+    match json {
+        Some(json) if fits(&json) => Ok(Value::from_json(json)),
+        _ if types.contains(&"string") => Ok(Value::from(text)),
+        _ => {
             let wanted = types.join(" or ");
             let error =
                 InputError::new(format!("the input `{}` must be of type {wanted}, but `{text}` is not", field.name));
@@ -310,6 +343,14 @@ fn by_schema(field: &FlowInputField, text: &str) -> Result<Value, InputError> {
                 _ => error,
             })
         }
+    }
+}
+
+/// A value as a person types it: a text without quotes, anything else as JSON.
+fn json_word(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::String(text) => text.clone(),
+        other => other.to_string(),
     }
 }
 
@@ -375,49 +416,56 @@ pub fn find_missing_inputs(program: &Program, given: Option<&Value>) -> Vec<Miss
         (None, Some(Value::Object(members))) => members.contains_key(name),
         (None, _) => false,
     };
-    let fields = flow.intake.fields.iter().filter(|f| f.default.is_none() && !f.optional && !has(&f.name));
-    let mut all: Vec<MissingInput> = fields.map(describe_missing_input).collect();
-    // An undeclared text is missing if it is read.
-    let text = flow.intake.wrap.as_ref().filter(|key| !flow.intake.fields.iter().any(|f| f.name == **key) && !has(key));
-    all.extend(
-        text.filter(|key| members(program, flow, &|slot| slot == flow.intake.slot, true).contains(&***key))
-            .map(|key| undeclared_text(flow, key)),
-    );
     let intake = &flow.intake;
+    let mut missing = Vec::new();
+    for field in &intake.fields {
+        if field.default.is_none() && !field.optional && !has(&field.name) {
+            missing.push(describe_missing_input(field));
+        }
+    }
+    // An undeclared text is missing if it is read.
+    if let Some(key) = &intake.wrap
+        && !intake.fields.iter().any(|field| field.name == *key)
+        && !has(key)
+        && members(program, flow, &|slot| slot == intake.slot, true).contains(key)
+    {
+        missing.push(undeclared_text(flow, key));
+    }
     let plain = intake.fields.is_empty() && intake.wrap.is_none() && intake.schema.is_none() && !intake.closed;
     if plain && given.is_none() && reads_all(program, flow) {
-        all.push(MissingInput { whole: true, ..undeclared_text(flow, &Arc::from("input")) });
+        missing.push(MissingInput { whole: true, ..undeclared_text(flow, &Arc::from("input")) });
     }
-    all
+    missing
 }
 
 /// Whether a flow reads its input as a whole.
 fn reads_all(program: &Program, flow: &FlowDefinition) -> bool {
-    let raw = flow.intake.raw.as_ref().map(|(slot, _)| *slot);
+    let raw = raw_slot(flow);
     reads_slot(program, flow, &|slot| slot == flow.intake.slot || Some(slot) == raw)
 }
 
 /// Whether a flow reads one of these slots as a whole.
 fn reads_slot(program: &Program, flow: &FlowDefinition, is_it: &dyn Fn(SlotId) -> bool) -> bool {
-    let own = |source: &Source| matches!(source, Source::Slot(slot) if is_it(*slot));
+    let is_slot = |source: &Source| matches!(source, Source::Slot(slot) if is_it(*slot));
     let mut found = false;
     for evaluated in evaluated_parts(program, flow) {
         let mut whole = |sources: &[Source], references: &[Reference]| {
             found |= references.iter().any(|reference| {
                 let source = sources.get(reference.binding.source as usize);
-                source.is_some_and(own) && reference.path.len() == reference.binding.skip as usize
+                matches!(source, Some(source) if is_slot(source))
+                    && reference.path.len() == reference.binding.skip as usize
             });
         };
         match evaluated {
             EvaluatedPart::Expr(expr) => {
                 walk::visit_templates(expr, &mut |text| whole(&text.sources, text.template.references()));
                 walk::visit_expressions(expr, &mut |e| {
-                    found |= matches!(e, ValueExpression::Read(source) if own(source))
+                    found |= matches!(e, ValueExpression::Read(source) if is_slot(source))
                 });
             }
             EvaluatedPart::Text(text) => whole(&text.sources, text.template.references()),
             EvaluatedPart::Cond(cond) => whole(&cond.sources, cond.condition.references()),
-            EvaluatedPart::Source(source) => found |= own(source),
+            EvaluatedPart::Source(source) => found |= is_slot(source),
         }
     }
     found
@@ -440,26 +488,28 @@ fn undeclared_text(flow: &FlowDefinition, key: &Arc<str>) -> MissingInput {
 
 fn describe_missing_input(field: &FlowInputField) -> MissingInput {
     let schema = field.schema.to_json();
-    let word = |v: &serde_json::Value| v.as_str().map_or_else(|| v.to_string(), str::to_owned);
     let kind = match schema.get("type") {
-        Some(serde_json::Value::Array(all)) => {
-            all.iter().map(word).filter(|t| t != "null").collect::<Vec<_>>().join(" or ")
+        Some(serde_json::Value::Array(types)) => {
+            let mut types: Vec<String> = types.iter().map(json_word).collect();
+            types.retain(|name| name != "null");
+            types.join(" or ")
         }
-        Some(one) => word(one),
+        Some(name) => json_word(name),
         None => "string".to_owned(),
     };
-    let choices = schema
-        .get("enum")
-        .and_then(|e| e.as_array())
-        .map(|all| all.iter().filter(|c| !c.is_null()).map(word).collect());
-    MissingInput {
-        name: field.name.to_string(),
-        kind,
-        description: schema.get("description").and_then(|d| d.as_str()).map(str::to_owned),
-        choices: choices.unwrap_or_default(),
-        whole: false,
-        field: field.clone(),
+    let mut choices = Vec::new();
+    if let Some(serde_json::Value::Array(values)) = schema.get("enum") {
+        for value in values {
+            if !value.is_null() {
+                choices.push(json_word(value));
+            }
+        }
     }
+    let description = match schema.get("description") {
+        Some(serde_json::Value::String(text)) => Some(text.clone()),
+        _ => None,
+    };
+    MissingInput { name: field.name.to_string(), kind, description, choices, whole: false, field: field.clone() }
 }
 
 fn put(given: &mut Option<Value>, name: &str, value: Value) {

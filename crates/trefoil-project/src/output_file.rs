@@ -56,12 +56,19 @@ impl PendingFile {
 /// Writes a page for the browser to a new file: with a name that nobody can know before, in the folder for files of this login,
 /// or, without one, in the temporary folder.
 pub fn write_page(html: &str) -> std::io::Result<PathBuf> {
-    let own = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|folder| folder.is_absolute());
     let new =
         |folder: &Path| tempfile::Builder::new().prefix("trefoil-").suffix(".html").rand_bytes(16).tempfile_in(folder);
-    // The folder may not exist, for example in a container.
-    let file = own.map(|folder| new(&folder)).and_then(Result::ok);
-    let mut file = file.map_or_else(|| new(&std::env::temp_dir()), Ok)?;
+    let mut file = None;
+    if let Some(folder) = std::env::var_os("XDG_RUNTIME_DIR")
+        && Path::new(&folder).is_absolute()
+    {
+        // The folder may not exist, for example in a container.
+        file = new(Path::new(&folder)).ok();
+    }
+    let mut file = match file {
+        Some(file) => file,
+        None => new(&std::env::temp_dir())?,
+    };
     file.write_all(html.as_bytes())?;
     file.flush()?;
     Ok(file.keep().map_err(|failed| failed.error)?.1)

@@ -13,5 +13,8 @@ pub fn ignore_patterns<'l>(folder: &Path, lines: impl Iterator<Item = &'l str>) 
     for line in lines {
         let _ = builder.add_line(None, line);
     }
-    builder.build().ok().filter(|built| !built.is_empty())
+    match builder.build() {
+        Ok(built) if !built.is_empty() => Some(built),
+        _ => None,
+    }
 }

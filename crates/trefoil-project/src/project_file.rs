@@ -23,9 +23,13 @@ pub(crate) fn manifest_folder(door: &FileAccess, file: &Path) -> Option<PathBuf>
 /// The project file of a real folder.
 pub(crate) fn find_project(door: &FileAccess, folder: &Path) -> Option<ProjectPath> {
     let path = door.find_up(folder, PROJECT_FILE)?;
-    let here = door.folder_real(Path::new(""));
-    let shown = here.and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned));
-    let name = shown.unwrap_or_else(|| path.clone()).display().to_string();
+    let mut shown = path.as_path();
+    if let Some(here) = door.folder_real(Path::new(""))
+        && let Ok(relative) = path.strip_prefix(here)
+    {
+        shown = relative;
+    }
+    let name = shown.display().to_string();
     Some(ProjectPath { path, name })
 }
 

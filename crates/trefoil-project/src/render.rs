@@ -40,7 +40,7 @@ impl RenderRequest {
             None => Err(format!("`{key}` is missing")),
         };
         let (name, kind, body) = (text("dialect")?, text("kind")?, text("text")?);
-        let dialect = front_end(&name).ok_or_else(|| format!("unknown dialect `{name}`"))?;
+        let Some(dialect) = front_end(&name) else { return Err(format!("unknown dialect `{name}`")) };
         let kind = match &*kind {
             "template" => TextKind::Template,
             "value" => TextKind::Value,
@@ -104,12 +104,7 @@ fn to_location(file: FileId, span: &std::ops::Range<u32>) -> Location {
 
 /// The response to one line.
 pub fn answer_line(line: &str) -> Json {
-    let question = if line.trim().is_empty() {
-        Err("this line is empty".to_owned())
-    } else {
-        unique_json(line).map_err(|e| format!("this line is not JSON: {e}")).and_then(RenderRequest::from_json)
-    };
-    let question = match question {
+    let question = match parse_line(line) {
         Ok(question) => question,
         Err(message) => return bad_question(&message),
     };
@@ -122,6 +117,14 @@ pub fn answer_line(line: &str) -> Json {
     }
 }
 
+fn parse_line(line: &str) -> Result<RenderRequest, String> {
+    if line.trim().is_empty() {
+        return Err("this line is empty".to_owned());
+    }
+    let json = unique_json(line).map_err(|error| format!("this line is not JSON: {error}"))?;
+    RenderRequest::from_json(json)
+}
+
 /// The response to an invalid line.
 pub fn bad_question(message: &str) -> Json {
     let error = json!({"code": "bad-question", "message": message, "line": null, "column": null});
@@ -132,7 +135,10 @@ pub fn bad_question(message: &str) -> Json {
 /// allowed.
 pub fn check_state(dialect: &dyn FrontEnd, state: &Value) -> Result<(), String> {
     let roots = dialect.policy().state_roots();
-    let Some(object) = state.as_object().filter(|_| !roots.is_empty()) else { return Ok(()) };
+    let Some(object) = state.as_object() else { return Ok(()) };
+    if roots.is_empty() {
+        return Ok(());
+    }
     match object.keys().find(|key| !roots.contains(&&***key)) {
         None => Ok(()),
         Some(key) => {

@@ -68,8 +68,12 @@ impl FlowToolInterface {
                 (Value::Object(all), if needs_text { vec![TEXT.into()] } else { Vec::new() })
             }
             InputForm::Object => {
-                let required = plan.inputs.iter().filter(|input| input.required).map(|input| input.name.clone().into());
-                let required = required.collect();
+                let mut required = Vec::new();
+                for input in &plan.inputs {
+                    if input.required {
+                        required.push(input.name.clone().into());
+                    }
+                }
                 (Value::Object(plan.inputs.into_iter().map(property).collect()), required)
             }
         };
@@ -87,8 +91,10 @@ impl FlowToolInterface {
         if !required.is_empty() {
             parameters.insert("required".to_owned(), Value::Array(required));
         }
-        let said = about.map(str::to_owned);
-        let description = said.unwrap_or_else(|| format!("Runs the {} `{}`.", plan.sort, program.name));
+        let description = match about {
+            Some(about) => about.to_owned(),
+            None => format!("Runs the {} `{}`.", plan.sort, program.name),
+        };
         Self { description, parameters, result: result(program, entry), form, origin: entry.origin }
     }
 
@@ -114,8 +120,9 @@ impl FlowToolInterface {
 
     /// Whether the argument [`TEXT`] is the whole input, and not a member that is named like this.
     fn has_text(&self) -> bool {
-        let text = self.parameters.get("properties").and_then(|all| all.get(TEXT));
-        text.is_some_and(|text| text.get("type").is_some())
+        let Some(properties) = self.parameters.get("properties") else { return false };
+        let Some(text) = properties.get(TEXT) else { return false };
+        text.get("type").is_some()
     }
 }
 
@@ -138,7 +145,7 @@ fn result(program: &Program, flow: &trefoil_ir::FlowDefinition) -> Option<Map<St
         return None;
     }
     match program.schemas[schema].json.to_json() {
-        Value::Object(schema) if schema.get("type").is_some_and(|sort| sort == "object") => Some(schema),
+        Value::Object(schema) if matches!(schema.get("type"), Some(sort) if sort == "object") => Some(schema),
         _ => None,
     }
 }
@@ -146,7 +153,7 @@ fn result(program: &Program, flow: &trefoil_ir::FlowDefinition) -> Option<Map<St
 /// Whether a flow without declared input works on a text and nothing else.
 fn takes_only_text(intake: &Intake, reads: &UndeclaredReads) -> bool {
     let is_query = matches!(intake.raw, Some((_, Some(_))));
-    let wrap = intake.wrap.as_deref().filter(|_| intake.closed);
+    let wrap = if intake.closed { intake.wrap.as_deref() } else { None };
     (is_query || wrap.is_some()) && reads.members.iter().all(|name| Some(&**name) == wrap)
 }
 
@@ -158,8 +165,10 @@ fn text(arguments: Value) -> Result<Value, InputError> {
     };
     let given = arguments.remove(TEXT);
     if let Some(other) = arguments.keys().next() {
-        let near = suggestions::nearest_name(other, [TEXT]).filter(|_| given.is_none());
-        let help = near.map_or(pass, |near| format!("did you mean `{near}`?"));
+        let help = match suggestions::nearest_name(other, [TEXT]) {
+            Some(near) if given.is_none() => format!("did you mean `{near}`?"),
+            _ => pass,
+        };
         return Err(InputError::new(format!("unknown input `{other}`")).with_help(help));
     }
     match given {
