@@ -92,7 +92,7 @@ impl AnswerGenerator<'_> {
         // A verdict has more properties than its score.
         let is_score =
             |path: &AnswerPath| matches!(path.last(), Some(AnswerPathSegment::Name(name)) if &**name == "score");
-        let scores: Vec<AnswerPath> = wants.paths().filter(|path| is_score(path)).cloned().collect();
+        let scores: Vec<AnswerPath> = wants.all_paths().filter(|path| is_score(path)).cloned().collect();
         for mut path in scores {
             path.pop();
             for name in ["confidence", "reasoning"] {

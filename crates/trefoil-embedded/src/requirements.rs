@@ -41,19 +41,19 @@ impl AnswerRequirements {
     }
 
     /// The paths of all requirements.
-    pub fn paths(&self) -> impl Iterator<Item = &AnswerPath> {
+    pub fn all_paths(&self) -> impl Iterator<Item = &AnswerPath> {
         self.constraints.iter().map(|(path, _)| path).chain(&self.reads)
     }
 
     /// Whether there is a requirement at this place or inside it.
     pub fn has_within(&self, path: &[AnswerPathSegment]) -> bool {
-        self.paths().any(|known| known.starts_with(path))
+        self.all_paths().any(|known| known.starts_with(path))
     }
 
     /// The segments directly inside a place that have requirements, each once, in order.
     pub fn segments_inside(&self, path: &[AnswerPathSegment]) -> Vec<&AnswerPathSegment> {
         let mut all = Vec::new();
-        for known in self.paths() {
+        for known in self.all_paths() {
             if known.starts_with(path)
                 && let Some(next) = known.get(path.len())
                 && !all.contains(&next)

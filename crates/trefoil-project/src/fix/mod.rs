@@ -290,7 +290,8 @@ fn one_slip_each<'f>(
     wanted
 }
 
-/// Whether a fix writes no name in place of another word than the fixes before it, whose words are the `originals` by file and name.
+/// Whether a fix writes no name in place of another word than the fixes before it did. `originals` are their words, by file and
+/// name.
 fn replaces_one_word_each<'f>(
     fix: &'f Fix,
     files: &'f SourceFiles,

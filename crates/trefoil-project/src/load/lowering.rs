@@ -68,12 +68,13 @@ impl LoadedFolder {
         files: &[FileId],
     ) -> (Self, CompiledDocuments) {
         let alone = Self::around(loader, root, named);
-        let made = alone.make_as_meant(loader, &alone.indices(files));
+        let made = alone.make_as_meant(loader, &alone.document_indices(files));
         if !made.needs_the_folder() {
             return (alone, made);
         }
         let all = Self::read(loader, root, named);
-        let made = if all.has_the_same(&alone) { made } else { all.make_as_meant(loader, &all.indices(files)) };
+        let made =
+            if all.has_the_same(&alone) { made } else { all.make_as_meant(loader, &all.document_indices(files)) };
         (all, made)
     }
     fn around(loader: &mut FileLoader, root: &Path, named: &[PathBuf]) -> Self {
@@ -413,7 +414,7 @@ impl LoadedFolder {
         self.unseen.iter().filter(|d| d.rule == rules::FOLDER_LIMIT)
     }
     /// Reports manifests in one folder with the same id. References to that id are errors.
-    pub(super) fn twins(&self) -> Vec<Diagnostic> {
+    pub(super) fn duplicate_ids(&self) -> Vec<Diagnostic> {
         let mut first: BTreeMap<(&str, &str, &str, String), Location> = BTreeMap::new();
         let mut found = Vec::new();
         for document in &self.project.documents {
@@ -461,7 +462,7 @@ impl LoadedFolder {
         self.by_file.get(&file).copied()
     }
     /// The documents among files.
-    pub(super) fn indices(&self, files: &[FileId]) -> Vec<usize> {
+    pub(super) fn document_indices(&self, files: &[FileId]) -> Vec<usize> {
         files.iter().filter_map(|file| self.document_index(*file)).collect()
     }
     /// The result of reading a file.
@@ -594,7 +595,7 @@ pub(super) fn folder_of(file: &Path) -> PathBuf {
 pub(super) fn load_programs(loader: &mut FileLoader, path: &Path) -> Vec<(Program, Vec<FlowId>)> {
     let made = if loader.options.door.is_folder(path) {
         let folder = LoadedFolder::read_whole_folder(loader, path, &[]);
-        folder.compile_entries(&folder.indices(&folder.listed))
+        folder.compile_entries(&folder.document_indices(&folder.listed))
     } else {
         let file = loader.load_manifest(path).file;
         LoadedFolder::load_and_compile(loader, &folder_of(path), &[path.to_owned()], &[file]).1

@@ -69,9 +69,9 @@ impl LoadedFolder {
         made
     }
 
-    /// Compiles documents with other words. Also returns the places of those that may have been meant: the value of such a key has the form
-    /// that the key needs, and such a name leaves no template of its file without a name that it has as it is `written`: a step may
-    /// have the name of the agent that it calls.
+    /// Compiles documents with other words. Also returns the places of those that may have been meant: the value of such a key has
+    /// the form that the key needs, and such a name leaves no template of its file without a name that it has as it is `written`: a
+    /// step may have the name of the agent that it calls.
     fn make_with(
         &self,
         loader: &mut FileLoader,

@@ -57,7 +57,7 @@ pub(super) fn check_paths(
             entries.extend(folder.listed.iter().filter(|file| !named_ids.contains(file)));
             unreadable |= folder.unseen.iter().any(|d| d.rule == rules::UNREADABLE);
             found.extend(folder.unseen.iter().cloned());
-            found.extend(folder.twins());
+            found.extend(folder.duplicate_ids());
             if folder.has_no_manifest(loader.read_files()) {
                 unreadable = true;
                 found.push(nothing_in(loader, &root, !folder.listed.is_empty()));
@@ -68,7 +68,7 @@ pub(super) fn check_paths(
         loader.report_progress(CheckStep::Checking(0, all));
         let made = match made {
             Some(made) => made,
-            None => folder.make_as_meant(loader, &folder.indices(&entries)),
+            None => folder.make_as_meant(loader, &folder.document_indices(&entries)),
         };
         let made = made.with_rule_findings(loader);
         for (at, file) in entries.into_iter().enumerate() {
