@@ -19,10 +19,10 @@ pub enum HighlightSort {
 
 /// The places to highlight, in the order of the file.
 pub fn find_highlights(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Vec<(Span, HighlightSort)> {
-    let block =
-        blocks::find_blocks(analysis, file).into_iter().find(|b| b.words.iter().any(|w| touches_offset(*w, offset)));
-    if let Some(block) = block {
-        return block.words.into_iter().map(|word| (word, HighlightSort::Text)).collect();
+    for words in blocks::find_blocks(analysis, file) {
+        if words.iter().any(|word| touches_offset(*word, offset)) {
+            return words.into_iter().map(|word| (word, HighlightSort::Text)).collect();
+        }
     }
     let named = references::find_references(analysis, file, offset, true);
     let mut out: Vec<(Span, HighlightSort)> =

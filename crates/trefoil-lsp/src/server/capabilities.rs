@@ -40,8 +40,6 @@ pub fn initialize_result(session: &EditorSession) -> Value {
         })),
         document_symbol_provider: Some(true.into()),
         workspace_symbol_provider: Some(true.into()),
-        folding_range_provider: Some(true.into()),
-        selection_range_provider: Some(true.into()),
         document_link_provider: Some(lsp::DocumentLinkOptions::default()),
         code_lens_provider: Some(lsp::CodeLensOptions::default()),
         // Only the commands that the client does not register itself.

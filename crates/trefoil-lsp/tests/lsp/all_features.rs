@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 
 use trefoil_lsp::completion::CompletionKind;
 use trefoil_lsp::{
-    EditorWorkspace, FolderAnalysis, code_action, completion, creation, definition, diagnostics, folding, highlight,
-    hover, inlay_hints, lens, links, references, rename, selection, semantic_tokens, signature, symbols,
-    workspace_symbols,
+    EditorWorkspace, FolderAnalysis, code_action, completion, creation, definition, diagnostics, highlight, hover,
+    inlay_hints, lens, links, references, rename, semantic_tokens, signature, symbols, workspace_symbols,
 };
 use trefoil_syntax::{FileId, Span};
 
@@ -67,9 +66,6 @@ fn ask(analysis: &FolderAnalysis, file: FileId, offset: u32) {
     for (span, _) in highlight::find_highlights(analysis, file, offset) {
         inside(span);
     }
-    let grown = selection::find_selections(analysis, file, offset);
-    assert!(grown.windows(2).all(|w| w[1].start <= w[0].start && w[0].end <= w[1].end && w[0] != w[1]), "{grown:?}");
-    assert_eq!(grown.last().copied(), Some(Span::new(0, text.len() as u32)));
     if let Some(help) = signature::find_signature(analysis, file, offset) {
         let argument = help.arguments[help.active].clone();
         assert!(help.label.get(argument.start as usize..argument.end as usize).is_some());
@@ -87,9 +83,6 @@ fn whole(analysis: &FolderAnalysis, file: FileId) {
     workspace_symbols::find_symbols(analysis, "e");
     lens::program_name_span(analysis, file);
     links::find_links(analysis, file);
-    for fold in folding::find_folds(analysis, file) {
-        assert!(text.get(fold.span.start as usize..fold.span.end as usize).is_some());
-    }
     inlay_hints::list_hints(analysis, file, Span::new(0, text.len() as u32));
 }
 

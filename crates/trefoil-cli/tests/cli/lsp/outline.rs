@@ -1,84 +1,9 @@
-//! Requests for a whole file: folding, expanding selections, links, lenses, symbols of all files.
+//! Requests for a whole file: links, lenses, symbols of all files.
 
 use serde_json::{Value, json};
 
 use super::{AEGIS, AGNTZ, Client, SIRENSPEC, one, whole};
 use crate::world::Folder;
-
-/// `first-last` of every fold, from 1; comments with a `#`.
-fn folds(text: &str) -> Vec<String> {
-    let mut client = one(text);
-    let found = whole(&mut client, "textDocument/foldingRange", "a.yaml");
-    let shown = |f: &Value| {
-        let mark = if f["kind"] == "comment" { "#" } else { "" };
-        format!("{mark}{}-{}", f["startLine"].as_u64().unwrap() + 1, f["endLine"].as_u64().unwrap() + 1)
-    };
-    found.as_array().unwrap().iter().map(shown).collect()
-}
-
-#[test]
-fn mappings_items_texts_blocks_and_comments_fold() {
-    assert_eq!(folds(AGNTZ), ["#1-2", "6-17", "7-17", "11-15", "13-15"]);
-    // The lines of the command are text, whatever they start with.
-    assert_eq!(folds(AEGIS), ["4-16", "6-16", "7-10", "11-16", "13-16", "15-17"].map(|f| f.replace("16", "17")));
-    assert_eq!(folds(SIRENSPEC), ["2-7", "3-7", "5-7", "8-14", "9-11", "12-14", "15-16"]);
-}
-
-#[test]
-fn what_can_be_read_of_a_broken_file_folds() {
-    assert!(folds(&AGNTZ.replace("prompt: go", "prompt: [go")).contains(&"#1-2".to_owned()));
-    assert_eq!(folds("{{{"), [""; 0]);
-    assert_eq!(folds("services:\n  a:\n    b: 1\n"), [""; 0], "somebody else's");
-}
-
-/// The texts selected one after the other at a bar, until they have more than one line.
-fn grown(text: &str, context: &str) -> Vec<String> {
-    let mut client = one(text);
-    let at = client.at("a.yaml", context);
-    let params =
-        json!({ "textDocument": at["textDocument"], "positions": [at["position"], { "line": 0, "character": 0 }] });
-    let found = client.ask("textDocument/selectionRange", params);
-    assert_eq!(found.as_array().unwrap().len(), 2, "one for each place");
-    let mut out = Vec::new();
-    let mut next = &found[0];
-    while next.is_object() {
-        out.push(client.slice("a.yaml", &next["range"]));
-        next = &next["parent"];
-    }
-    assert_eq!(out.last().map(String::as_str), Some(text), "the file is the last");
-    assert!(out.windows(2).all(|pair| pair[1].contains(&pair[0]) && pair[0] != pair[1]), "{out:#?}");
-    out.retain(|t| !t.contains('\n'));
-    out
-}
-
-#[test]
-fn a_selection_grows_from_the_segment_outwards() {
-    assert_eq!(
-        grown(SIRENSPEC, "{{ inputs.aud‸ience"),
-        [
-            "audience",
-            "inputs.audience",
-            "{{ inputs.audience | default('all') }}",
-            "\u{1f98a} Plan for {{ inputs.audience | default('all') }}."
-        ]
-    );
-    assert_eq!(
-        grown(AGNTZ, "\"{{sub‸ject}}\""),
-        [
-            "subject",
-            "{{subject}}",
-            "\"{{subject}}\"",
-            "topic: \"{{subject}}\"",
-            "{ topic: \"{{subject}}\" }",
-            "input: { topic: \"{{subject}}\" }"
-        ]
-    );
-    let path = grown(AEGIS, "{{default WRITE.out‸put 'nothing'}}");
-    assert_eq!(path[..3], ["output", "WRITE.output", "{{default WRITE.output 'nothing'}}"]);
-    // A tag that is being typed.
-    let path = grown(&AEGIS.replace("{{default WRITE.output 'nothing'}}", "{{WRITE.out"), "# {{WRITE.out‸\n");
-    assert_eq!(path[..2], ["out", "WRITE.out"]);
-}
 
 #[test]
 fn paths_to_files_of_the_project_are_links() {

@@ -44,8 +44,6 @@ pub fn answer_request(session: &mut EditorSession, method: &str, params: Value) 
         "textDocument/inlayHint" => with(session, params, outline::inlay_hints),
         "textDocument/documentSymbol" => with(session, params, outline::document_symbol),
         "workspace/symbol" => with(session, params, outline::workspace_symbol),
-        "textDocument/foldingRange" => with(session, params, outline::folding_range),
-        "textDocument/selectionRange" => with(session, params, outline::selection_range),
         "textDocument/documentLink" => with(session, params, outline::document_link),
         "textDocument/codeLens" => with(session, params, outline::code_lens),
         "textDocument/semanticTokens/full" => with(session, params, tokens::full_tokens),

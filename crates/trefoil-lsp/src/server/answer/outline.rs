@@ -7,7 +7,7 @@ use super::LspRequestError;
 use crate::server::converter::{ProtocolConverter, symbol_kind};
 use crate::server::position::LineIndex;
 use crate::server::session::EditorSession;
-use crate::{folding, inlay_hints as hints, lens, links, selection, symbols, workspace_symbols as everywhere};
+use crate::{inlay_hints as hints, lens, links, symbols, workspace_symbols as everywhere};
 
 pub fn document_symbol(
     session: &mut EditorSession,
@@ -79,41 +79,6 @@ pub fn workspace_symbol(
         }
     }
     Ok(out)
-}
-
-pub fn folding_range(
-    session: &mut EditorSession,
-    params: lsp::FoldingRangeParams,
-) -> Result<Option<Vec<lsp::FoldingRange>>, LspRequestError> {
-    let Some(place) = session.find_document(&params.text_document.uri) else { return Ok(None) };
-    let lines = LineIndex::new(place.analysis.file_text(place.file), session.column_encoding());
-    let mut out: Vec<lsp::FoldingRange> = Vec::new();
-    for fold in folding::find_folds(&place.analysis, place.file) {
-        let range = lines.span_range(fold.span);
-        let (start_line, end_line) = (range.start.line, range.end.line);
-        // Only the largest range that starts on a line, because editors have one handle per line.
-        if start_line < end_line && out.iter().rev().take_while(|f| f.start_line >= start_line).count() == 0 {
-            let kind = fold.comment.then_some(lsp::FoldingRangeKind::Comment);
-            out.push(lsp::FoldingRange { start_line, end_line, kind, ..Default::default() });
-        }
-    }
-    Ok(Some(out))
-}
-
-pub fn selection_range(
-    session: &mut EditorSession,
-    params: lsp::SelectionRangeParams,
-) -> Result<Option<Vec<lsp::SelectionRange>>, LspRequestError> {
-    let Some(place) = session.find_document(&params.text_document.uri) else { return Ok(None) };
-    let lines = LineIndex::new(place.analysis.file_text(place.file), session.column_encoding());
-    let one = |position: &lsp::Position| {
-        let around = selection::find_selections(&place.analysis, place.file, lines.offset_at(*position));
-        let outwards = around.into_iter().rev().fold(None, |parent: Option<lsp::SelectionRange>, span| {
-            Some(lsp::SelectionRange { range: lines.span_range(span), parent: parent.map(Box::new) })
-        });
-        outwards.unwrap_or_default()
-    };
-    Ok(Some(params.positions.iter().map(one).collect()))
 }
 
 pub fn document_link(
