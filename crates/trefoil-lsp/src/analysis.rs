@@ -45,7 +45,10 @@ impl FolderAnalysis {
         let facts = &report.facts;
         let mut mentions: Vec<u32> = (0..facts.mentions.len() as u32).collect();
         mentions.sort_by_key(|i| facts.mentions.get(*i as usize).map(|m| m.at));
-        let declarations = facts.declarations.iter().enumerate().map(|(i, d)| (d.at, i as u32)).collect();
+        let mut declarations = HashMap::new();
+        for (i, declaration) in facts.declarations.iter().enumerate() {
+            declarations.insert(declaration.at, i as u32);
+        }
         Self { by_path, trees, cache, mentions, declarations, report, held: None }
     }
     /// The file at a canonical path.
@@ -54,7 +57,8 @@ impl FolderAnalysis {
     }
     /// The canonical path of a file.
     pub fn file_path(&self, file: FileId) -> Option<&Path> {
-        self.by_path.iter().find(|(_, id)| **id == file).map(|(path, _)| &**path)
+        let (path, _) = self.by_path.iter().find(|(_, id)| **id == file)?;
+        Some(path)
     }
     /// Every file, with its canonical path.
     pub fn list_files(&self) -> impl Iterator<Item = (&Path, FileId)> {
@@ -66,7 +70,10 @@ impl FolderAnalysis {
     }
     /// The text of a file.
     pub fn file_text(&self, file: FileId) -> &str {
-        self.source_file(file).map_or("", |s| s.text())
+        match self.source_file(file) {
+            Some(source) => source.text(),
+            None => "",
+        }
     }
     /// The text at a location.
     pub fn text_at(&self, at: Location) -> &str {
@@ -91,9 +98,15 @@ impl FolderAnalysis {
     /// The parsed tree of a file, if it can be parsed.
     pub fn yaml_tree(&self, file: FileId) -> Option<&yaml::YamlNode> {
         let source = self.source_file(file)?;
-        let known = || self.cache.cached_tree(self.file_path(file)?, source);
-        let parsed = || yaml::parse(file, source, &Default::default()).root;
-        self.trees.get(file.0 as usize)?.get_or_init(|| known().or_else(parsed)).as_ref()
+        let tree = self.trees.get(file.0 as usize)?.get_or_init(|| {
+            if let Some(path) = self.file_path(file)
+                && let Some(known) = self.cache.cached_tree(path, source)
+            {
+                return Some(known);
+            }
+            yaml::parse(file, source, &Default::default()).root
+        });
+        tree.as_ref()
     }
     /// The dialect of a file.
     pub fn dialect(&self, file: FileId) -> Option<&'static dyn FrontEnd> {
@@ -101,6 +114,15 @@ impl FolderAnalysis {
             DialectDetection::One(front) => Some(front),
             DialectDetection::Several(_) | DialectDetection::Unknown => None,
         }
+    }
+    /// Whether a file has this dialect.
+    pub fn is_dialect(&self, file: FileId, name: &str) -> bool {
+        matches!(self.dialect(file), Some(front) if front.name() == name)
+    }
+    /// The tree of a file that is a manifest.
+    pub fn manifest_tree(&self, file: FileId) -> Option<&yaml::YamlNode> {
+        self.dialect(file)?;
+        self.yaml_tree(file)
     }
     /// The declaration whose name is at this location.
     pub fn declaration_of_name(&self, at: Location) -> Option<&NameDeclaration> {
@@ -113,21 +135,28 @@ impl FolderAnalysis {
     /// The mentions of a file, in order.
     pub fn mentions_in(&self, file: FileId) -> impl Iterator<Item = &Mention> {
         let all = &self.report.facts.mentions;
-        let start = self.mentions.partition_point(|i| all.get(*i as usize).is_some_and(|m| m.at.file < file));
+        let start = self.mentions.partition_point(|i| matches!(all.get(*i as usize), Some(m) if m.at.file < file));
         self.mentions.iter().skip(start).filter_map(|i| all.get(*i as usize)).take_while(move |m| m.at.file == file)
     }
     /// The declaration at an offset: its name, or a place that refers to it.
     pub fn declaration_at(&self, file: FileId, offset: u32) -> Option<(&NameDeclaration, Location)> {
-        let own =
-            self.report.facts.declarations.iter().find(|d| d.at.file == file && touches_offset(d.at.span, offset));
-        if let Some(d) = own {
-            return Some((d, d.at));
+        for declaration in &self.report.facts.declarations {
+            if location_touches(declaration.at, file, offset) {
+                return Some((declaration, declaration.at));
+            }
         }
-        self.mentions_at(file, offset).into_iter().find_map(|m| Some((self.declaration_of_name(m.to?)?, m.at)))
+        for mention in self.mentions_at(file, offset) {
+            if let Some(to) = mention.to
+                && let Some(declaration) = self.declaration_of_name(to)
+            {
+                return Some((declaration, mention.at));
+            }
+        }
+        None
     }
     /// The text with templates that contains an offset.
     pub fn scope_at(&self, file: FileId, offset: u32) -> Option<&Scope> {
-        let scopes = self.report.facts.scopes.iter().filter(|s| s.at.file == file && touches_offset(s.at.span, offset));
+        let scopes = self.report.facts.scopes.iter().filter(|s| location_touches(s.at, file, offset));
         scopes.min_by_key(|s| s.at.span.len())
     }
 }
@@ -135,4 +164,9 @@ impl FolderAnalysis {
 /// Whether an offset is in a span or at its end, where a cursor still belongs to it.
 pub fn touches_offset(span: Span, offset: u32) -> bool {
     span.start <= offset && offset <= span.end
+}
+
+/// Whether an offset of a file is at a location or at its end.
+pub fn location_touches(at: Location, file: FileId, offset: u32) -> bool {
+    at.file == file && touches_offset(at.span, offset)
 }

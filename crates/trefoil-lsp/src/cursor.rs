@@ -1,7 +1,7 @@
 //! Locates an offset in the tree of a file and on its line.
 
 use trefoil_syntax::Span;
-use trefoil_syntax::yaml::{YamlEntry, YamlNode, YamlNodeKind, YamlText};
+use trefoil_syntax::yaml::{YamlEntry, YamlMapping, YamlNode, YamlNodeKind, YamlText};
 
 use crate::analysis::touches_offset;
 
@@ -88,21 +88,53 @@ pub fn walk_nodes(root: &YamlNode) -> impl Iterator<Item = &YamlNode> {
 /// The node after a step.
 pub fn node_after<'t>(node: &'t YamlNode, step: &PathStep) -> Option<&'t YamlNode> {
     match step {
-        PathStep::Key(key) => node.as_mapping()?.get(key).map(|e| &e.value),
+        PathStep::Key(key) => Some(&node.as_mapping()?.get(key)?.value),
         PathStep::Item(at) => node.as_sequence()?.get(*at),
     }
 }
 
 /// The node at the end of a path.
 pub fn node_at<'t>(root: &'t YamlNode, path: &[PathStep]) -> Option<&'t YamlNode> {
-    path.iter().try_fold(root, node_after)
+    let mut node = root;
+    for step in path {
+        node = node_after(node, step)?;
+    }
+    Some(node)
 }
 
 /// The entry at the end of a path of keys.
 pub fn entry_at<'t>(root: &'t YamlNode, keys: &[&str]) -> Option<&'t YamlEntry> {
     let (last, above) = keys.split_last()?;
-    let mapping = above.iter().try_fold(root, |node, key| Some(&node.as_mapping()?.get(key)?.value));
-    mapping?.as_mapping()?.get(last)
+    let mut node = root;
+    for key in above {
+        node = &node.as_mapping()?.get(key)?.value;
+    }
+    node.as_mapping()?.get(last)
+}
+
+/// The mapping below a key.
+pub fn mapping_below<'t>(mapping: &'t YamlMapping, key: &str) -> Option<&'t YamlMapping> {
+    mapping.get(key)?.value.as_mapping()
+}
+
+/// The items of the list below a key.
+pub fn list_below<'t>(mapping: &'t YamlMapping, key: &str) -> Option<&'t [YamlNode]> {
+    mapping.get(key)?.value.as_sequence()
+}
+
+/// The first entry with one of these keys, in the order of the keys.
+pub fn first_entry<'t>(mapping: &'t YamlMapping, keys: &[&str]) -> Option<&'t YamlEntry> {
+    keys.iter().find_map(|key| mapping.get(key))
+}
+
+/// The last key of a path.
+pub fn last_key(path: &[PathStep]) -> Option<&str> {
+    for step in path.iter().rev() {
+        if let PathStep::Key(key) = step {
+            return Some(key);
+        }
+    }
+    None
 }
 
 /// The brackets that close those which a line opens and does not close.
@@ -124,15 +156,21 @@ pub fn open_brackets(line: &str) -> Vec<char> {
 /// a line break.
 pub fn line_span(text: &str, offset: u32) -> Span {
     let at = offset as usize;
-    let start = text.get(..at).unwrap_or(text).rfind(['\n', '\r']).map_or(0, |n| n + 1);
-    let end = text.get(at..).and_then(|rest| rest.find(['\n', '\r'])).map_or(text.len(), |n| at + n);
+    let start = match text.get(..at).unwrap_or(text).rfind(['\n', '\r']) {
+        Some(line_break) => line_break + 1,
+        None => 0,
+    };
+    let end = match text.get(at..).unwrap_or_default().find(['\n', '\r']) {
+        Some(length) => at + length,
+        None => text.len(),
+    };
     Span::new(start as u32, (end as u32).max(start as u32))
 }
 
 /// The line break that a text uses.
 pub fn line_end(text: &str) -> &'static str {
     match text.find('\n') {
-        Some(at) if text.get(..at).is_some_and(|before| before.ends_with('\r')) => "\r\n",
+        Some(at) if text.get(..at).unwrap_or_default().ends_with('\r') => "\r\n",
         _ => "\n",
     }
 }

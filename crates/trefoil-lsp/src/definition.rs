@@ -11,13 +11,21 @@ use crate::origins;
 pub fn find_definitions(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Vec<Location> {
     let mut out: Vec<Location> = Vec::new();
     for mention in analysis.mentions_at(file, offset) {
-        out.extend(mention.to.filter(|to| !out.contains(to)));
+        if let Some(to) = mention.to
+            && !out.contains(&to)
+        {
+            out.push(to);
+        }
     }
     for key in out.clone() {
-        out.extend(writers(analysis, key).filter(|at| !out.contains(at)).collect::<Vec<_>>());
+        let mut writers = writers(analysis, key);
+        writers.retain(|at| !out.contains(at));
+        out.extend(writers);
     }
-    if out.is_empty() {
-        out.extend(analysis.declaration_at(file, offset).map(|(d, _)| d.at));
+    if out.is_empty()
+        && let Some((declaration, _)) = analysis.declaration_at(file, offset)
+    {
+        out.push(declaration.at);
     }
     if out.is_empty() {
         out.extend(origins::find_origins(analysis, file, offset));
@@ -29,11 +37,18 @@ pub fn find_definitions(analysis: &FolderAnalysis, file: FileId, offset: u32) ->
 }
 
 /// The other places that write to a key of shared state. The facts have only the first as its declaration.
-fn writers(analysis: &FolderAnalysis, key: Location) -> impl Iterator<Item = Location> {
+fn writers(analysis: &FolderAnalysis, key: Location) -> Vec<Location> {
     let facts = analysis.facts();
-    let shared = facts.declarations.iter().any(|d| d.at == key && d.kind == DeclarationKind::Key);
-    let others = facts.mentions.iter().filter(move |m| shared && !m.template && m.to == Some(key));
-    others.map(|m| m.at)
+    if !facts.declarations.iter().any(|d| d.at == key && d.kind == DeclarationKind::Key) {
+        return Vec::new();
+    }
+    let mut writers = Vec::new();
+    for mention in &facts.mentions {
+        if !mention.template && mention.to == Some(key) {
+            writers.push(mention.at);
+        }
+    }
+    writers
 }
 
 /// The start of the file whose path is at an offset.

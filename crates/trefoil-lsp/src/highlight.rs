@@ -24,41 +24,61 @@ pub fn find_highlights(analysis: &FolderAnalysis, file: FileId, offset: u32) -> 
             return words.into_iter().map(|word| (word, HighlightSort::Text)).collect();
         }
     }
-    let named = references::find_references(analysis, file, offset, true);
-    let mut out: Vec<(Span, HighlightSort)> =
-        named.into_iter().filter(|at| at.file == file).map(|at| (at.span, sort(analysis, at))).collect();
+    let mut out = Vec::new();
+    for at in references::find_references(analysis, file, offset, true) {
+        if at.file == file {
+            out.push((at.span, sort(analysis, at)));
+        }
+    }
     if out.is_empty() {
-        // Names without a declaration (`env.KEY`, `item.title`) are compared by path.
-        let path = |span: Span| path_to(analysis.file_text(file), span);
-        let here = analysis.mentions_at(file, offset).into_iter().find(|m| m.template).map(|m| path(m.at.span));
-        let same = analysis.mentions_in(file).filter(|m| m.template && m.to.is_none());
-        let same = same.filter(|m| here == Some(path(m.at.span)));
-        out.extend(same.map(|m| (m.at.span, HighlightSort::Read)));
+        out = same_paths(analysis, file, offset);
     }
     out.sort_by_key(|(span, sort)| (*span, *sort == HighlightSort::Read));
     out.dedup_by_key(|(span, _)| *span);
     out
 }
 
-fn sort(analysis: &FolderAnalysis, at: Location) -> HighlightSort {
-    let writes = || {
-        let mut mentions = analysis.mentions_at(at.file, at.span.start).into_iter().filter(|m| m.at == at);
-        mentions.any(|m| !m.template && m.to.and_then(|to| analysis.declaration_of_name(to)).is_some_and(is_key))
-    };
-    if analysis.declaration_of_name(at).is_some() || writes() { HighlightSort::Write } else { HighlightSort::Read }
+/// The places that read the same path without a declaration (`env.KEY`, `item.title`).
+fn same_paths(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Vec<(Span, HighlightSort)> {
+    let text = analysis.file_text(file);
+    let Some(here) = analysis.mentions_at(file, offset).into_iter().find(|m| m.template) else { return Vec::new() };
+    let path = path_to(text, here.at.span);
+    let mut out = Vec::new();
+    for mention in analysis.mentions_in(file) {
+        if mention.template && mention.to.is_none() && path_to(text, mention.at.span) == path {
+            out.push((mention.at.span, HighlightSort::Read));
+        }
+    }
+    out
 }
 
-/// Whether it is a key of shared state. Its mentions outside of templates are writes.
-fn is_key(declaration: &trefoil_ir::facts::NameDeclaration) -> bool {
-    declaration.kind == DeclarationKind::Key
+fn sort(analysis: &FolderAnalysis, at: Location) -> HighlightSort {
+    if analysis.declaration_of_name(at).is_some() || writes_key(analysis, at) {
+        HighlightSort::Write
+    } else {
+        HighlightSort::Read
+    }
 }
+
+/// Whether a place writes to a key of shared state: its mentions outside of templates are writes.
+fn writes_key(analysis: &FolderAnalysis, at: Location) -> bool {
+    for mention in analysis.mentions_at(at.file, at.span.start) {
+        if mention.at == at
+            && !mention.template
+            && let Some(to) = mention.to
+            && let Some(declaration) = analysis.declaration_of_name(to)
+            && declaration.kind == DeclarationKind::Key
+        {
+            return true;
+        }
+    }
+    false
+}
+
 
 /// The path up to and including a segment.
 pub fn path_to(text: &str, segment: Span) -> &str {
     let before = text.get(..segment.end as usize).unwrap_or_default();
     let part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '@' | '$');
-    let start = before
-        .rfind(|c| !part(c))
-        .map_or(0, |n| n + before.get(n..).and_then(|t| t.chars().next()).map_or(1, char::len_utf8));
-    before.get(start..).unwrap_or_default()
+    before.get(before.trim_end_matches(part).len()..).unwrap_or_default()
 }

@@ -7,8 +7,8 @@ use trefoil_ir::facts::{DeclarationKind, Mention};
 use trefoil_syntax::yaml::{YamlEntry, YamlMapping, YamlNode};
 use trefoil_syntax::{FileId, Location};
 
-use crate::analysis::FolderAnalysis;
-use crate::cursor::{PathStep, entry_at, find_position, node_after, node_at};
+use crate::analysis::{FolderAnalysis, touches_offset};
+use crate::cursor::{PathStep, entry_at, find_position, first_entry, node_after, node_at};
 use crate::highlight::path_to;
 
 /// Names and the keys that define them: dialect, kind of manifest if it matters, start of the path, and paths from the
@@ -47,13 +47,21 @@ pub fn find_origins(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Vec
     let around = OriginSearch { analysis, file, root, above: find_position(root, offset).path };
     match (front.name(), path.as_slice()) {
         ("aegis", ["state", "feedback", ..]) => around.feedback(),
-        ("aegis", ["state"]) => around.own().into_iter().collect(),
-        ("aegis", ["state_output", ..]) => around.own().map(|own| around.made_by(own)).unwrap_or_default(),
+        ("aegis", ["state"]) => around.own_state().into_iter().collect(),
+        ("aegis", ["state_output", ..]) => match around.own_state() {
+            Some(state) => around.made_by(state),
+            None => Vec::new(),
+        },
         ("aegis", ["human", ..]) => around.people(),
         ("sirenspec", ["item" | "index" | "total", ..]) => around.lists(),
         (dialect, path) => {
-            let made = around.declared(mention).map(|of| around.made_by(of)).unwrap_or_default();
-            if made.is_empty() { around.given(dialect, path) } else { made }
+            if let Some(step) = around.declared(mention) {
+                let made = around.made_by(step);
+                if !made.is_empty() {
+                    return made;
+                }
+            }
+            around.given(dialect, path)
         }
     }
 }
@@ -72,103 +80,165 @@ impl<'a> OriginSearch<'a> {
     fn entry(&self, way: &[&str]) -> Option<&'a YamlEntry> {
         entry_at(self.root, way)
     }
+    /// The kind of the manifest.
+    fn manifest_kind(&self) -> Option<&'a str> {
+        Some(&self.entry(&["kind"])?.value.as_string()?.value)
+    }
     fn given(&self, dialect: &str, path: &[&str]) -> Vec<Location> {
-        let kind = self.entry(&["kind"]).and_then(|e| e.value.as_string()).map_or("", |t| &*t.value);
-        let given = GIVEN.iter().filter(|(of, sort, ..)| *of == dialect && (sort.is_empty() || kind.starts_with(sort)));
-        let mut given =
-            given.filter(|(_, _, name, _)| path.join(".") == *name || path.join(".").starts_with(&format!("{name}.")));
-        let found = given.next().and_then(|(.., ways)| ways.iter().find_map(|way| self.entry(way)));
-        match found {
-            Some(entry) => vec![self.key_location(entry)],
-            // An input that nothing describes comes from the callers.
-            None if matches!(path.first(), Some(&"input" | &"userQuery")) => self.callers(),
-            None => Vec::new(),
+        let kind = self.manifest_kind().unwrap_or_default();
+        let path_text = path.join(".");
+        let row = GIVEN.iter().find(|(of, sort, name, _)| {
+            *of == dialect
+                && (sort.is_empty() || kind.starts_with(sort))
+                && (path_text == *name || path_text.starts_with(&format!("{name}.")))
+        });
+        if let Some((.., ways)) = row {
+            for way in *ways {
+                if let Some(entry) = self.entry(way) {
+                    return vec![self.key_location(entry)];
+                }
+            }
         }
+        // An input that nothing describes comes from the callers.
+        if matches!(path.first(), Some(&"input" | &"userQuery")) { self.callers() } else { Vec::new() }
     }
     /// The `input` of every call of what this file declares.
     fn callers(&self) -> Vec<Location> {
         let facts = self.analysis.facts();
-        let own = facts.declarations.iter().filter(|d| d.at.file == self.file && d.parent.is_none());
-        let own: Vec<Location> = own.map(|d| d.at).collect();
-        let calls = facts.mentions.iter().filter(|m| !m.template && m.to.is_some_and(|to| own.contains(&to)));
-        let given = |at: Location| {
-            let call = find_position(self.analysis.yaml_tree(at.file)?, at.span.start).within.as_mapping()?;
-            let input = ["input", "input_template", "inputs"].iter().find_map(|key| call.get(key))?;
-            Some(Location::new(at.file, input.key.content_span()))
-        };
-        let mut out: Vec<Location> = calls.filter_map(|m| given(m.at)).collect();
+        let mut programs: Vec<Location> = Vec::new();
+        for declaration in &facts.declarations {
+            if declaration.at.file == self.file && declaration.parent.is_none() {
+                programs.push(declaration.at);
+            }
+        }
+        let mut out: Vec<Location> = Vec::new();
+        for mention in &facts.mentions {
+            if !mention.template && matches!(&mention.to, Some(to) if programs.contains(to)) {
+                out.extend(self.call_input(mention.at));
+            }
+        }
         out.sort();
         out.dedup();
         out
     }
+    /// The key with the input of the call at a place.
+    fn call_input(&self, at: Location) -> Option<Location> {
+        let call = find_position(self.analysis.yaml_tree(at.file)?, at.span.start).within.as_mapping()?;
+        let input = first_entry(call, &["input", "input_template", "inputs"])?;
+        Some(Location::new(at.file, input.key.content_span()))
+    }
     /// The state that contains the text.
-    fn own(&self) -> Option<Location> {
-        let states = self.analysis.facts().declarations.iter().filter(|d| d.at.file == self.file);
-        let states = states.filter(|d| d.kind == DeclarationKind::State);
+    fn own_state(&self) -> Option<Location> {
         let at = node_at(self.root, &self.above)?.span.start;
-        states.filter(|d| d.extent.start <= at && at <= d.extent.end).map(|d| d.at).next()
+        for declaration in &self.analysis.facts().declarations {
+            if declaration.at.file == self.file
+                && declaration.kind == DeclarationKind::State
+                && touches_offset(declaration.extent, at)
+            {
+                return Some(declaration.at);
+            }
+        }
+        None
     }
     /// The feedback on the transitions into the state that contains the text.
     fn feedback(&self) -> Vec<Location> {
-        let Some(own) = self.own() else { return Vec::new() };
-        let named = self.analysis.mentions_in(self.file).filter(|m| !m.template && m.to == Some(own));
-        let said = named.filter_map(|m| find_position(self.root, m.at.span.start).within.as_mapping()?.get("feedback"));
-        said.map(|entry| self.key_location(entry)).collect()
+        let Some(state) = self.own_state() else { return Vec::new() };
+        let mut out = Vec::new();
+        for mention in self.analysis.mentions_in(self.file) {
+            if !mention.template
+                && mention.to == Some(state)
+                && let Some(transition) = find_position(self.root, mention.at.span.start).within.as_mapping()
+                && let Some(entry) = transition.get("feedback")
+            {
+                out.push(self.key_location(entry));
+            }
+        }
+        out
     }
     /// The states that ask a person.
     fn people(&self) -> Vec<Location> {
-        let states = self.analysis.facts().declarations.iter();
-        let states = states.filter(|d| d.at.file == self.file && d.kind == DeclarationKind::State);
-        let asks = |at: &Location| {
-            let body = self.body(*at)?;
-            body.get("kind")?.value.as_string().filter(|t| &*t.value == "Human")
-        };
-        states.map(|d| d.at).filter(|at| asks(at).is_some()).collect()
+        let mut out = Vec::new();
+        for declaration in &self.analysis.facts().declarations {
+            if declaration.at.file == self.file
+                && declaration.kind == DeclarationKind::State
+                && self.asks_person(declaration.at)
+            {
+                out.push(declaration.at);
+            }
+        }
+        out
+    }
+    fn asks_person(&self, state: Location) -> bool {
+        let Some(body) = self.body(state) else { return false };
+        let Some(kind) = body.get("kind") else { return false };
+        matches!(kind.value.as_string(), Some(text) if &*text.value == "Human")
     }
     /// The lists of the loops around this text, or around the calls of its agent.
     fn lists(&self) -> Vec<Location> {
-        let list = |body: &YamlMapping| LISTS.iter().find_map(|key| body.get(key)).map(|e| self.key_location(e));
-        // Loops around the text itself.
-        let mut node = Some(self.root);
         let mut out = Vec::new();
+        // Loops around the text itself.
+        let mut node = self.root;
         for step in &self.above {
-            out.extend(node.and_then(YamlNode::as_mapping).and_then(list));
-            node = node.and_then(|node| node_after(node, step));
+            out.extend(self.loop_list(node));
+            let Some(inner) = node_after(node, step) else { break };
+            node = inner;
         }
         if !out.is_empty() {
             return out;
         }
         let [PathStep::Key(agents), PathStep::Key(agent), ..] = self.above.as_slice() else { return out };
-        let own = self.entry(&[agents, agent]).map(|e| self.key_location(e));
-        let calls = self.analysis.mentions_in(self.file).filter(|m| !m.template && m.to.is_some() && m.to == own);
-        calls.filter_map(|m| list(find_position(self.root, m.at.span.start).within.as_mapping()?)).collect()
+        let Some(agent) = self.entry(&[agents, agent]) else { return out };
+        let agent = self.key_location(agent);
+        for mention in self.analysis.mentions_in(self.file) {
+            if !mention.template && mention.to == Some(agent) {
+                out.extend(self.loop_list(find_position(self.root, mention.at.span.start).within));
+            }
+        }
+        out
+    }
+    /// The key with the list of a loop.
+    fn loop_list(&self, body: &YamlNode) -> Option<Location> {
+        Some(self.key_location(first_entry(body.as_mapping()?, LISTS)?))
     }
     /// The state or node that precedes this segment in its path.
     fn declared(&self, member: &Mention) -> Option<Location> {
-        let before = self.analysis.mentions_in(self.file).filter(|m| m.at.span.end + 1 == member.at.span.start);
         let text = self.analysis.file_text(self.file);
-        let joined = text.get(member.at.span.start as usize - 1..)?.starts_with('.');
-        let kinds = [DeclarationKind::State, DeclarationKind::Node, DeclarationKind::Step];
-        let of =
-            |m: &Mention| self.analysis.declaration_of_name(m.to?).filter(|d| kinds.contains(&d.kind)).map(|d| d.at);
-        before.filter(|_| joined).find_map(of)
+        if !text.get(member.at.span.start as usize - 1..)?.starts_with('.') {
+            return None;
+        }
+        for mention in self.analysis.mentions_in(self.file) {
+            if mention.at.span.end + 1 == member.at.span.start
+                && let Some(to) = mention.to
+                && let Some(declaration) = self.analysis.declaration_of_name(to)
+                && matches!(declaration.kind, DeclarationKind::State | DeclarationKind::Node | DeclarationKind::Step)
+            {
+                return Some(declaration.at);
+            }
+        }
+        None
     }
     /// The mapping of a state or node.
     fn body(&self, at: Location) -> Option<&'a YamlMapping> {
         let root = self.analysis.yaml_tree(at.file)?;
         let within = find_position(root, at.span.start).within.as_mapping()?;
-        let keyed = within.entries.iter().find(|e| e.key.content_span() == at.span);
-        // A state in a list contains its own name.
-        keyed.map_or(Some(within), |e| e.value.as_mapping())
+        match within.entries.iter().find(|e| e.key.content_span() == at.span) {
+            Some(entry) => entry.value.as_mapping(),
+            // A state in a list contains its own name.
+            None => Some(within),
+        }
     }
     /// What produces the result of a state or node: the agent that it names, or the key that defines it.
-    fn made_by(&self, of: Location) -> Vec<Location> {
-        let made = self.body(of).and_then(|body| MADE_BY.iter().find_map(|key| body.get(key)));
-        let Some(entry) = made else { return Vec::new() };
-        let named = self.analysis.mentions_in(of.file).filter(|m| {
-            !m.template && entry.value.span.start <= m.at.span.start && m.at.span.end <= entry.value.span.end
-        });
-        let named: Vec<Location> = named.filter_map(|m| m.to).collect();
-        if named.is_empty() { vec![Location::new(of.file, entry.key.content_span())] } else { named }
+    fn made_by(&self, step: Location) -> Vec<Location> {
+        let Some(body) = self.body(step) else { return Vec::new() };
+        let Some(entry) = first_entry(body, MADE_BY) else { return Vec::new() };
+        let value = entry.value.span;
+        let mut named = Vec::new();
+        for mention in self.analysis.mentions_in(step.file) {
+            let inside = value.start <= mention.at.span.start && mention.at.span.end <= value.end;
+            if !mention.template && inside {
+                named.extend(mention.to);
+            }
+        }
+        if named.is_empty() { vec![Location::new(step.file, entry.key.content_span())] } else { named }
     }
 }

@@ -16,28 +16,29 @@ pub fn describe_type(of: &ValueType) -> String {
 }
 
 fn render_type(of: &ValueType, depth: usize) -> String {
+    let listed = of.listed_values();
+    if !listed.is_empty() {
+        return join_alternatives(listed.iter().take(SHOWN).map(literal), listed.len());
+    }
     let [any_of, one_of, _] = of.schema_forms();
     let forms = if any_of.is_empty() { one_of } else { any_of };
-    if !of.listed_values().is_empty() {
-        return join_alternatives(of.listed_values().iter().take(SHOWN).map(literal), of.listed_values().len());
-    }
     if !forms.is_empty() {
-        return join_alternatives(
-            forms.iter().take(SHOWN).map(|one| render_type(one, depth.saturating_sub(1))),
-            forms.len(),
-        );
+        let shown = forms.iter().take(SHOWN).map(|form| render_type(form, depth.saturating_sub(1)));
+        return join_alternatives(shown, forms.len());
     }
-    match of.value_kinds().or_else(|| of.as_object().map(|_| ValueKinds::from_kind(ValueKind::Object))) {
-        Some(kinds) => join_alternatives(kinds.iter().map(|kind| one(of, kind, depth)), 0),
-        None => "anything".to_owned(),
-    }
+    let kinds = match of.value_kinds() {
+        Some(kinds) => kinds,
+        None if of.as_object().is_some() => ValueKinds::from_kind(ValueKind::Object),
+        None => return "anything".to_owned(),
+    };
+    join_alternatives(kinds.iter().map(|kind| one(of, kind, depth)), 0)
 }
 
 fn one(of: &ValueType, kind: ValueKind, depth: usize) -> String {
     match kind {
         ValueKind::Text => "text".to_owned(),
         ValueKind::Number if of.is_integer() || names_integer(of) => "whole number".to_owned(),
-        ValueKind::List => match of.as_list().and_then(|list| list.rest.as_ref()) {
+        ValueKind::List => match rest_type(of) {
             Some(items) if depth > 0 && *items != ValueType::Any => {
                 format!("list of {}", render_type(items, depth - 1))
             }
@@ -48,15 +49,21 @@ fn one(of: &ValueType, kind: ValueKind, depth: usize) -> String {
             if members.is_empty() || depth == 0 {
                 return "object".to_owned();
             }
-            let shown = members.iter().take(SHOWN).map(|m| {
-                let mark = if m.required { "" } else { "?" };
-                format!("{}{mark}: {}", m.name, render_type(m.of, depth - 1))
-            });
+            let mut shown = Vec::new();
+            for member in members.iter().take(SHOWN) {
+                let mark = if member.required { "" } else { "?" };
+                shown.push(format!("{}{mark}: {}", member.name, render_type(member.of, depth - 1)));
+            }
             let more = if members.len() > SHOWN { ", …" } else { "" };
-            format!("{{ {}{more} }}", shown.collect::<Vec<_>>().join(", "))
+            format!("{{ {}{more} }}", shown.join(", "))
         }
         other => other.name().to_owned(),
     }
+}
+
+/// The type of the items of a list.
+fn rest_type(of: &ValueType) -> Option<&ValueType> {
+    of.as_list()?.rest.as_ref()
 }
 
 /// Whether whole numbers are one of several kinds.
@@ -97,11 +104,17 @@ pub fn list_properties(of: &ValueType) -> Vec<TypeProperty<'_>> {
 }
 
 fn collect<'s>(of: &'s ValueType, depth: usize, out: &mut Vec<TypeProperty<'s>>) {
-    let requires = |name: &str| of.as_object().is_some_and(|object| object.requires_member(name));
-    let new: Vec<_> = of.object_members().filter(|(name, _)| !out.iter().any(|p| p.name == *name)).collect();
-    out.extend(new.into_iter().map(|(name, of)| TypeProperty { name, of, required: requires(name) }));
+    if let Some(object) = of.as_object() {
+        for (name, member) in &object.members {
+            if !out.iter().any(|known| known.name == name) {
+                out.push(TypeProperty { name, of: member, required: object.requires_member(name) });
+            }
+        }
+    }
     if depth > 0 {
-        of.schema_forms().into_iter().flatten().for_each(|form| collect(form, depth - 1, out));
+        for form in of.schema_forms().into_iter().flatten() {
+            collect(form, depth - 1, out);
+        }
     }
 }
 
@@ -110,14 +123,23 @@ pub fn member_type<'s>(of: &'s ValueType, name: &str) -> Option<&'s ValueType> {
     if let Some(property) = list_properties(of).into_iter().find(|p| **p.name == *name) {
         return Some(property.of);
     }
-    let list = of.as_list().filter(|_| name.bytes().all(|b| b.is_ascii_digit()));
-    list.and_then(|list| list.rest.as_ref())
+    if name.bytes().all(|b| b.is_ascii_digit()) { rest_type(of) } else { None }
+}
+
+/// The type of what a path of member names leads to.
+pub fn type_at_path<'s>(of: &'s ValueType, path: &[&str]) -> Option<&'s ValueType> {
+    let mut reached = of;
+    for name in path {
+        reached = member_type(reached, name)?;
+    }
+    Some(reached)
 }
 
 /// The values that a type lists, as JSON.
 pub fn listed_values(of: &ValueType) -> Vec<Value> {
-    let booleans = [true, false].map(Value::Bool);
-    let boolean =
-        of.listed_values().is_empty() && of.value_kinds().is_some_and(|kinds| kinds.is_only(ValueKind::Boolean));
-    of.listed_values().iter().cloned().chain(booleans.into_iter().filter(|_| boolean)).collect()
+    let listed = of.listed_values();
+    if listed.is_empty() && matches!(of.value_kinds(), Some(kinds) if kinds.is_only(ValueKind::Boolean)) {
+        return vec![Value::Bool(true), Value::Bool(false)];
+    }
+    listed.to_vec()
 }

@@ -4,10 +4,9 @@ use trefoil_ir::facts::{BlockPath, Scope};
 use trefoil_syntax::FileId;
 use trefoil_template::policy::BlockSyntax;
 
-use super::tag::{CursorPath, helper_items, property_items};
-use super::{CompletionItem, CompletionItems, CompletionKind, STAND_IN};
-use crate::analysis::{FolderAnalysis, touches_offset};
-use crate::types;
+use super::tag::{CursorPath, closes_tag, helper_items, property_items_at, word_items};
+use super::{CompletionItem, CompletionItems, STAND_IN};
+use crate::analysis::{FolderAnalysis, location_touches};
 
 /// Words that are allowed there in addition to properties.
 const WORDS: &[&str] = &["this", "@index", "@key", "@first", "@last", "@root", "else"];
@@ -20,7 +19,10 @@ pub fn complete_in_block(
     offset: u32,
     retry: &mut dyn FnMut(&str) -> Option<(FolderAnalysis, FileId)>,
 ) -> Option<CompletionItems> {
-    let scope: &Scope = analysis.scope_at(file, offset).filter(|s| s.policy.blocks == BlockSyntax::Handlebars)?;
+    let scope: &Scope = analysis.scope_at(file, offset)?;
+    if scope.policy.blocks != BlockSyntax::Handlebars {
+        return None;
+    }
     let text = analysis.file_text(file);
     let begun = text.get(scope.at.span.start as usize..offset as usize)?;
     let open = open_blocks(begun);
@@ -29,49 +31,54 @@ pub fn complete_in_block(
     }
     let replace = CursorPath::at_offset(text, offset).last;
     // Only a few words start with `@`, whatever the block's value is.
-    if begun.rsplit("{{").next().is_some_and(|tag| tag.rsplit([' ', '(']).next().is_some_and(|w| w.starts_with('@'))) {
-        let words = WORDS.iter().filter(|w| w.starts_with('@'));
-        return Some(CompletionItems {
-            replace,
-            items: words.map(|w| CompletionItem::new(*w, CompletionKind::Word)).collect(),
-        });
+    let tag = begun.rsplit("{{").next().unwrap_or_default();
+    if tag.rsplit([' ', '(']).next().unwrap_or_default().starts_with('@') {
+        let words: Vec<&str> = WORDS.iter().copied().filter(|word| word.starts_with('@')).collect();
+        return Some(CompletionItems { replace, items: word_items(&words) });
     }
     if let Some(inside) = inside_at(analysis, file, offset) {
         return Some(CompletionItems { replace, items: items(analysis, inside, offset) });
     }
     let (above, below) = (text.get(..offset as usize)?, text.get(offset as usize..)?);
     let line = below.lines().next().unwrap_or_default();
-    let closed = line.find("}}").is_some_and(|end| line.get(..end).is_some_and(|tag| !tag.contains("{{")));
-    let close = if closed { "" } else { "}}" };
+    let close = if closes_tag(line) { "" } else { "}}" };
     // First assume that the blocks are closed further below, then close them here.
     let ends: String = open.iter().rev().map(|b| format!("{{{{/{}}}}}", b.name)).collect();
     let attempts = [
         format!("{above}{STAND_IN}{close}{below}"),
         format!("{above}{STAND_IN}}}}}{ends}{}", below.get(line.len()..).unwrap_or_default()),
     ];
-    attempts.iter().find_map(|text| {
-        let (analysis, file) = retry(text)?;
-        let inside = inside_at(&analysis, file, offset)?;
-        Some(CompletionItems { replace, items: items(&analysis, inside, offset) })
-    })
+    for attempt in &attempts {
+        if let Some((analysis, file)) = retry(attempt)
+            && let Some(inside) = inside_at(&analysis, file, offset)
+        {
+            return Some(CompletionItems { replace, items: items(&analysis, inside, offset) });
+        }
+    }
+    None
 }
 
 /// The path of a block that an offset is in.
 fn inside_at(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Option<&BlockPath> {
-    let all = analysis.facts().insides.iter().filter(|i| i.at.file == file && touches_offset(i.at.span, offset));
-    all.min_by_key(|i| i.at.span.len())
+    let all = analysis.facts().insides.iter().filter(|inside| location_touches(inside.at, file, offset));
+    all.min_by_key(|inside| inside.at.span.len())
 }
 
 fn items(analysis: &FolderAnalysis, inside: &BlockPath, offset: u32) -> Vec<CompletionItem> {
-    let scope = analysis.scope_at(inside.at.file, offset);
-    let done: Vec<_> = inside.segments.iter().take_while(|s| s.span.end < offset).collect();
-    let schema =
-        done.iter().try_fold(&inside.start, |schema, segment| types::member_type(schema, analysis.text_at(**segment)));
-    let mut items = schema.map(property_items).unwrap_or_default();
-    let bare = inside.segments.first().is_some_and(|first| first.span.start == inside.at.span.start);
+    let mut done: Vec<&str> = Vec::new();
+    for segment in &inside.segments {
+        if segment.span.end >= offset {
+            break;
+        }
+        done.push(analysis.text_at(*segment));
+    }
+    let mut items = property_items_at(&inside.start, &done);
+    let bare = matches!(inside.segments.first(), Some(first) if first.span.start == inside.at.span.start);
     if done.is_empty() && bare {
-        items.extend(scope.into_iter().flat_map(helper_items));
-        items.extend(WORDS.iter().map(|w| CompletionItem::new(*w, CompletionKind::Word)));
+        if let Some(scope) = analysis.scope_at(inside.at.file, offset) {
+            items.extend(helper_items(scope));
+        }
+        items.extend(word_items(WORDS));
     }
     items
 }
@@ -88,18 +95,20 @@ struct UnclosedBlock<'t> {
 fn open_blocks(text: &str) -> Vec<UnclosedBlock<'_>> {
     let mut open: Vec<UnclosedBlock<'_>> = Vec::new();
     let mut at = 0;
-    while let Some(found) = text.get(at..).and_then(|rest| rest.find("{{")) {
+    while let Some(found) = text.get(at..).unwrap_or_default().find("{{") {
         let start = at + found;
         let rest = text.get(start + 2..).unwrap_or_default();
         let end = if rest.starts_with("!--") { "--}}" } else { "}}" };
         let Some(length) = rest.find(end) else { break };
         at = start + 2 + length + end.len();
-        if text.get(..start).is_some_and(|before| before.ends_with('\\')) {
+        if text.get(..start).unwrap_or_default().ends_with('\\') {
             continue;
         }
         let tag = rest.get(..length).unwrap_or_default();
         let tag = tag.trim_matches(|c: char| c == '~' || c.is_whitespace());
-        if let Some(rest) = tag.strip_prefix(['#', '^']).filter(|rest| !rest.is_empty()) {
+        if let Some(rest) = tag.strip_prefix(['#', '^'])
+            && !rest.is_empty()
+        {
             let name = rest.split_whitespace().next().unwrap_or_default();
             open.push(UnclosedBlock { name, has_value: matches!(name, "each" | "with") && tag.starts_with('#') });
         } else if tag.starts_with('/') {

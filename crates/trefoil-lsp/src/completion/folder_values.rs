@@ -3,8 +3,8 @@
 use trefoil_syntax::yaml::YamlNode;
 use trefoil_syntax::{FileId, Location, Span};
 
-use super::{CompletionItem, CompletionKind};
-use crate::analysis::FolderAnalysis;
+use super::{CompletionItem, CompletionKind, offer};
+use crate::analysis::{FolderAnalysis, location_touches};
 use crate::cursor::{PathStep, TreePosition, walk_nodes};
 use crate::highlight::path_to;
 
@@ -23,10 +23,16 @@ pub fn list_models(analysis: &FolderAnalysis) -> Vec<(String, String)> {
     let mut out: Vec<(String, String)> = Vec::new();
     let mut files: Vec<FileId> = analysis.list_files().map(|(_, file)| file).collect();
     files.sort();
-    for root in files.into_iter().filter_map(|file| analysis.yaml_tree(file)) {
-        for mapping in walk_nodes(root).filter_map(YamlNode::as_mapping) {
-            let model = mapping.get("model").and_then(|e| parse_model_name(&e.value));
-            out.extend(model.filter(|m| !out.contains(m)));
+    for file in files {
+        let Some(root) = analysis.yaml_tree(file) else { continue };
+        for node in walk_nodes(root) {
+            if let Some(mapping) = node.as_mapping()
+                && let Some(entry) = mapping.get("model")
+                && let Some(model) = parse_model_name(&entry.value)
+                && !out.contains(&model)
+            {
+                out.push(model);
+            }
         }
     }
     out
@@ -38,63 +44,83 @@ pub fn parse_model_name(node: &YamlNode) -> Option<(String, String)> {
         let (provider, name) = text.value.split_once(':')?;
         return Some((provider.to_owned(), name.to_owned()));
     }
-    let of = |key: &str| node.as_mapping()?.get(key)?.value.as_string().map(|t| t.value.to_string());
-    Some((of("provider")?, of("name")?))
+    let mapping = node.as_mapping()?;
+    let provider = mapping.get("provider")?.value.as_string()?;
+    let name = mapping.get("name")?.value.as_string()?;
+    Some((provider.value.to_string(), name.value.to_string()))
 }
 
 /// Names of models, if the cursor is in one.
 pub fn model_names(analysis: &FolderAnalysis, dialect: &str, spot: &TreePosition<'_>) -> Vec<CompletionItem> {
-    let keys: Vec<&str> = spot.path.iter().rev().take(2).filter_map(key).collect();
-    // The model that is being written is skipped.
-    let known =
-        list_models(analysis).into_iter().filter(|(_, name)| !name.is_empty() && !name.contains(super::STAND_IN));
-    let known = known.map(|(provider, name)| (provider, name, "in this folder"));
-    let usual = USUAL.iter().flat_map(|(provider, names)| names.iter().map(move |n| (*provider, *n)));
-    let all = known.chain(usual.map(|(provider, name)| (provider.to_owned(), name.to_owned(), "usual")));
     let mut items: Vec<CompletionItem> = Vec::new();
-    let mut put = |label: String, note: &str| {
-        if !items.iter().any(|i| i.label == label) {
-            items.push(CompletionItem::new(label, CompletionKind::Value).detail(note));
+    let mut keys: Vec<&str> = Vec::new();
+    for step in spot.path.iter().rev().take(2) {
+        if let PathStep::Key(key) = step {
+            keys.push(key);
         }
-    };
+    }
     match keys.as_slice() {
         ["name", "model"] => {
-            let provider = spot.within.as_mapping().and_then(|m| m.get("provider")?.value.as_string());
-            let of = |p: &str| provider.is_none_or(|own| *own.value == *p);
-            all.filter(|(p, ..)| of(p)).for_each(|(_, name, note)| put(name, note));
+            let written = written_provider(spot.within);
+            for (provider, name, note) in known_models(analysis) {
+                if written.is_none() || written == Some(&*provider) {
+                    offer(&mut items, CompletionItem::new(name, CompletionKind::Value).detail(note));
+                }
+            }
         }
         ["model", ..] if dialect != "agntz" => {
-            all.for_each(|(provider, name, note)| put(format!("{provider}:{name}"), note));
+            for (provider, name, note) in known_models(analysis) {
+                let label = format!("{provider}:{name}");
+                offer(&mut items, CompletionItem::new(label, CompletionKind::Value).detail(note));
+            }
         }
         _ => {}
     }
     items
 }
 
-fn key(step: &PathStep) -> Option<&str> {
-    match step {
-        PathStep::Key(key) => Some(key),
-        PathStep::Item(_) => None,
+/// The models of the folder and the common ones: provider, name, and where it is known from.
+fn known_models(analysis: &FolderAnalysis) -> Vec<(String, String, &'static str)> {
+    let mut models = Vec::new();
+    for (provider, name) in list_models(analysis) {
+        // The model that is being written is skipped.
+        if !name.is_empty() && !name.contains(super::STAND_IN) {
+            models.push((provider, name, "in this folder"));
+        }
     }
+    for (provider, names) in USUAL {
+        for name in *names {
+            models.push(((*provider).to_owned(), (*name).to_owned(), "usual"));
+        }
+    }
+    models
 }
+
+/// The provider next to the name of a model.
+fn written_provider(within: &YamlNode) -> Option<&str> {
+    Some(&within.as_mapping()?.get("provider")?.value.as_string()?.value)
+}
+
 
 /// The environment variables in the folder's texts, except the one at an offset.
 pub fn variable_items(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Vec<CompletionItem> {
-    let here = |at: Location| at.file == file && crate::analysis::touches_offset(at.span, offset);
-    let names = variable_names(analysis, here).into_iter();
+    let names = variable_names(analysis, |at| location_touches(at, file, offset)).into_iter();
     names.map(|name| CompletionItem::new(name, CompletionKind::Property).detail("read elsewhere")).collect()
 }
 
 /// The environment variables in the folder's texts, by name, except those at some places.
 pub fn variable_names(analysis: &FolderAnalysis, except: impl Fn(Location) -> bool) -> Vec<&str> {
-    let facts = analysis.facts();
     let mut names: Vec<&str> = Vec::new();
-    for m in facts.mentions.iter().filter(|m| m.template && m.to.is_none()) {
-        let path = path_to(analysis.file_text(m.at.file), m.at.span);
-        let Some(name) = path.strip_prefix("env.").filter(|name| !name.is_empty() && !name.contains('.')) else {
+    for mention in &analysis.facts().mentions {
+        if !mention.template || mention.to.is_some() {
             continue;
-        };
-        if !except(m.at) {
+        }
+        let path = path_to(analysis.file_text(mention.at.file), mention.at.span);
+        if let Some(name) = path.strip_prefix("env.")
+            && !name.is_empty()
+            && !name.contains('.')
+            && !except(mention.at)
+        {
             names.push(name);
         }
     }
@@ -106,27 +132,47 @@ pub fn variable_names(analysis: &FolderAnalysis, except: impl Fn(Location) -> bo
 /// The texts with which the folder's conditions compare a path, except the one at an offset.
 pub fn compared_with(analysis: &FolderAnalysis, path: &str, file: FileId, offset: u32) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
-    for scope in analysis.facts().scopes.iter().filter(|s| s.condition) {
-        let text = analysis.text_at(scope.at);
-        for (at, _) in text.match_indices("==").chain(text.match_indices("!=")) {
-            let left = text.get(..at).unwrap_or_default().trim_end().trim_end_matches('}').trim_end();
-            if path_to(left, Span::new(0, left.len() as u32)) != path {
-                continue;
-            }
-            let right = text.get(at + 2..).unwrap_or_default();
-            let blanks = right.len() - right.trim_start().len();
-            let right = right.trim_start();
-            let begin = scope.at.span.start + (at + 2 + blanks) as u32;
-            let found = match right.chars().next() {
-                Some(quote @ ('"' | '\'')) => right.get(1..).and_then(|t| t.split_once(quote)).map(|(word, _)| word),
-                _ => right.split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-'))).next(),
-            };
-            let Some(word) = found.filter(|w| !w.is_empty() && !w.contains(super::STAND_IN)) else { continue };
-            let here = scope.at.file == file && (begin..=begin + word.len() as u32 + 2).contains(&offset);
-            if !here && word.parse::<f64>().is_err() && !out.iter().any(|w| w == word) {
+    for scope in &analysis.facts().scopes {
+        if !scope.condition {
+            continue;
+        }
+        for (start, word) in compared_words(analysis.text_at(scope.at), path) {
+            let start = scope.at.span.start + start as u32;
+            let here = scope.at.file == file && (start..=start + word.len() as u32 + 2).contains(&offset);
+            if !here && word.parse::<f64>().is_err() && !out.iter().any(|known| known == word) {
                 out.push(word.to_owned());
             }
         }
     }
     out
+}
+
+/// The words with which a condition compares a path, and where the right sides start.
+fn compared_words<'t>(condition: &'t str, path: &str) -> Vec<(usize, &'t str)> {
+    let mut words = Vec::new();
+    for operator in ["==", "!="] {
+        for (at, _) in condition.match_indices(operator) {
+            let left = condition.get(..at).unwrap_or_default().trim_end().trim_end_matches('}').trim_end();
+            if path_to(left, Span::new(0, left.len() as u32)) != path {
+                continue;
+            }
+            let right = condition.get(at + 2..).unwrap_or_default().trim_start();
+            if let Some(word) = first_word(right)
+                && !word.is_empty()
+                && !word.contains(super::STAND_IN)
+            {
+                words.push((condition.len() - right.len(), word));
+            }
+        }
+    }
+    words
+}
+
+/// The quoted text or the word at the start of a text; `None` if the quote is not closed.
+fn first_word(text: &str) -> Option<&str> {
+    if let Some(quote @ ('"' | '\'')) = text.chars().next() {
+        let (word, _) = text.get(1..)?.split_once(quote)?;
+        return Some(word);
+    }
+    text.split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-'))).next()
 }

@@ -17,7 +17,8 @@ pub use structure::named_by;
 pub use tag::in_tag;
 
 use trefoil_check::RULES;
-use trefoil_syntax::{FileId, Span};
+use trefoil_ir::facts::{DeclarationKind, NameDeclaration};
+use trefoil_syntax::{FileId, Location, Span};
 
 use crate::analysis::FolderAnalysis;
 use crate::cursor::line_span;
@@ -68,9 +69,36 @@ impl CompletionItem {
     }
     fn documentation(mut self, text: impl Into<String>) -> Self {
         let text = text.into();
-        self.documentation = (!text.is_empty()).then_some(text);
+        self.documentation = if text.is_empty() { None } else { Some(text) };
         self
     }
+}
+
+/// Whether there is an item with this text.
+fn is_offered(items: &[CompletionItem], label: &str) -> bool {
+    items.iter().any(|item| item.label == label)
+}
+
+/// Adds an item if there is none with its text.
+fn offer(items: &mut Vec<CompletionItem>, item: CompletionItem) {
+    if !is_offered(items, &item.label) {
+        items.push(item);
+    }
+}
+
+/// The declarations of a kind that belong to one of these.
+fn members_of<'a>(
+    analysis: &'a FolderAnalysis,
+    kind: DeclarationKind,
+    parents: &[Location],
+) -> Vec<&'a NameDeclaration> {
+    let mut members = Vec::new();
+    for declaration in &analysis.facts().declarations {
+        if declaration.kind == kind && matches!(&declaration.parent, Some(parent) if parents.contains(parent)) {
+            members.push(declaration);
+        }
+    }
+    members
 }
 
 /// The items at a place.
@@ -112,27 +140,31 @@ pub fn complete_at(
 fn rules(text: &str, offset: u32) -> Option<CompletionItems> {
     let before = text.get(line_span(text, offset).start as usize..offset as usize)?;
     let said = before.get(before.rfind("# trefoil:")? + "# trefoil:".len()..)?.trim_start();
-    let verbs = ["allow", "allow-file"];
-    if verbs.iter().any(|verb| verb.starts_with(said)) {
-        let verbs = verbs.into_iter().filter(|verb| verb.starts_with(said));
-        let items = verbs.map(|verb| CompletionItem {
-            insert: format!("{verb} "),
-            ..CompletionItem::new(verb, CompletionKind::Word)
-        });
-        return Some(CompletionItems {
-            replace: Span::new(offset - said.len() as u32, offset),
-            items: items.collect(),
-        });
+    let mut items = Vec::new();
+    for verb in ["allow", "allow-file"] {
+        if verb.starts_with(said) {
+            items.push(CompletionItem {
+                insert: format!("{verb} "),
+                ..CompletionItem::new(verb, CompletionKind::Word)
+            });
+        }
     }
-    let named = said.strip_prefix("allow-file").or_else(|| said.strip_prefix("allow"))?;
+    if !items.is_empty() {
+        return Some(CompletionItems { replace: Span::new(offset - said.len() as u32, offset), items });
+    }
+    let named = match said.strip_prefix("allow-file") {
+        Some(named) => named,
+        None => said.strip_prefix("allow")?,
+    };
     if !named.starts_with([' ', '\t']) || named.contains("--") {
         return None;
     }
     let written = named.rsplit([' ', '\t', ',']).next().unwrap_or_default();
-    let items = RULES.iter().map(|r| {
-        CompletionItem::new(r.name, CompletionKind::Rule).detail(r.group.name()).documentation(r.page_summary())
-    });
-    Some(CompletionItems { replace: Span::new(offset - written.len() as u32, offset), items: items.collect() })
+    for rule in RULES.iter() {
+        let item = CompletionItem::new(rule.name, CompletionKind::Rule);
+        items.push(item.detail(rule.group.name()).documentation(rule.page_summary()));
+    }
+    Some(CompletionItems { replace: Span::new(offset - written.len() as u32, offset), items })
 }
 
 fn in_comment(text: &str, offset: u32) -> bool {

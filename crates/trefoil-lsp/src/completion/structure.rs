@@ -5,16 +5,16 @@ use std::path::Path;
 
 use trefoil_front::{DialectDetection, FRONT_ENDS, detect_dialect};
 use trefoil_ir::facts::{DeclarationKind as Kind, NameDeclaration};
-use trefoil_project::schema::{AllowedValue, ValueForm, keys_at, values_at};
-use trefoil_syntax::yaml::{self, YamlNode};
+use trefoil_project::schema::{SchemaKey, ValueForm, keys_at, values_at};
+use trefoil_syntax::yaml::{self, YamlMapping, YamlNode};
 use trefoil_syntax::{FileId, Location, SourceFile, Span};
 use trefoil_template::Value;
 
-use super::{CompletionItem, CompletionItems, CompletionKind, STAND_IN, file_values, folder_values};
+use super::{CompletionItem, CompletionItems, CompletionKind, STAND_IN, file_values, folder_values, is_offered, members_of};
 use trefoil_project::file_access::resolve_links;
 
 use crate::analysis::FolderAnalysis;
-use crate::cursor::{PathStep, TreeElement, TreePosition, find_position, line_span, node_at, open_brackets};
+use crate::cursor::{PathStep, TreeElement, TreePosition, find_position, last_key, line_span, node_at, open_brackets};
 use crate::hover::{kind_label, schema_segments};
 use crate::types;
 
@@ -41,7 +41,8 @@ const NAMED: &[(&str, &str, &[Kind], bool)] = &[
 
 /// What a key of a dialect may name.
 pub fn named_by(dialect: &str, key: &str) -> Option<&'static [Kind]> {
-    NAMED.iter().find(|(of, name, ..)| *of == dialect && *name == key).map(|(_, _, kinds, _)| *kinds)
+    let (_, _, kinds, _) = NAMED.iter().find(|(of, name, ..)| *of == dialect && *name == key)?;
+    Some(kinds)
 }
 
 /// Keys whose values are conditions.
@@ -61,28 +62,24 @@ struct CursorLine<'t> {
 
 impl<'t> CursorLine<'t> {
     fn read(text: &'t str, offset: u32) -> Self {
-        let own = line_span(text, offset);
-        let before = text.get(own.start as usize..offset as usize).unwrap_or_default();
+        let line = line_span(text, offset);
+        let before = text.get(line.start as usize..offset as usize).unwrap_or_default();
         // Skip what starts an item or entry: `- `, `{ `, `, `.
-        let mut from = before.len() - before.trim_start_matches([' ', '-']).len();
-        let flow = before.rfind(['{', ',', '[']).map_or(0, |n| n + 1);
-        from = from.max(flow);
-        let part = before.get(from..).unwrap_or_default();
-        let key = part.split_once(": ").or_else(|| part.strip_suffix(':').map(|k| (k, "")));
-        let value = key.map_or(part, |(_, value)| value).trim_start();
+        let from = before.len() - before.trim_start_matches([' ', '-']).len();
+        let flow = match before.rfind(['{', ',', '[']) {
+            Some(at) => at + 1,
+            None => 0,
+        };
+        let (key, value) = split_key(before.get(from.max(flow)..).unwrap_or_default());
+        let value = value.trim_start();
         let quoted = value.starts_with(['"', '\'']);
         let word = value.trim_start_matches(['"', '\'']);
-        let after = text.get(offset as usize..own.end as usize).unwrap_or_default();
+        let after = text.get(offset as usize..line.end as usize).unwrap_or_default();
         // The name of a model contains a colon.
         let stop = |c: char| c.is_whitespace() || r#",{}[]"'#"#.contains(c) || c == ':' && key.is_none();
         let rest = after.find(stop).unwrap_or(after.len());
-        let colon = after.get(rest..).is_some_and(|t| t.trim_start().starts_with(':'));
-        Self {
-            word: Span::new(offset - word.len() as u32, offset + rest as u32),
-            key: key.map(|(key, _)| key.trim().trim_matches(['"', '\''])),
-            colon,
-            quoted,
-        }
+        let colon = after.get(rest..).unwrap_or_default().trim_start().starts_with(':');
+        Self { word: Span::new(offset - word.len() as u32, offset + rest as u32), key, colon, quoted }
     }
     /// The parsed text with a stand-in for the word at the cursor.
     fn with(&self, text: &str, stand_in: &str) -> Option<YamlNode> {
@@ -98,6 +95,18 @@ impl<'t> CursorLine<'t> {
         }
         parse(format!("{head}{space}{stand_in}{rest}{close}{below}")).root.or(parsed.root)
     }
+}
+
+/// Splits the part of a line before the cursor into the key, if there is one, and what follows.
+fn split_key(part: &str) -> (Option<&str>, &str) {
+    let (key, value) = match part.split_once(": ") {
+        Some(pair) => pair,
+        None => match part.strip_suffix(':') {
+            Some(key) => (key, ""),
+            None => return (None, part),
+        },
+    };
+    (Some(key.trim().trim_matches(['"', '\''])), value)
 }
 
 /// The braces and brackets that a line opens before the cursor and does not close after it.
@@ -118,7 +127,7 @@ fn still_open(before: &str, behind: &str) -> String {
 
 /// Whether the value of the key before the cursor is a condition.
 pub fn takes_condition(text: &str, offset: u32) -> bool {
-    CursorLine::read(text, offset).key.is_some_and(|key| CONDITIONS.contains(&key))
+    matches!(CursorLine::read(text, offset).key, Some(key) if CONDITIONS.contains(&key))
 }
 
 /// Completes at an offset outside of templates.
@@ -158,26 +167,41 @@ fn dialects(analysis: &FolderAnalysis, file: FileId, root: &YamlNode) -> Vec<&'s
         return vec![front.name()];
     }
     let Some(mapping) = root.as_mapping() else { return Vec::new() };
-    let written = mapping.entries.iter().map(|e| &*e.key.value).filter(|key| *key != STAND_IN);
-    let fits = |name: &str| {
-        let keys = keys_at(name, root, &[]);
-        written.clone().all(|key| keys.iter().any(|k| k.name == key))
-    };
-    let all: Vec<&str> = FRONT_ENDS.iter().map(|f| f.name()).filter(|name| fits(name)).collect();
-    let others: HashSet<&str> =
-        analysis.list_files().filter_map(|(_, f)| analysis.dialect(f)).map(|f| f.name()).collect();
-    match all.iter().copied().filter(|name| others.contains(name)).collect::<Vec<_>>() {
-        usual if usual.len() == 1 => usual,
-        _ => all,
+    let mut fitting: Vec<&'static str> = Vec::new();
+    for front in FRONT_ENDS.iter() {
+        if has_all_keys(front.name(), root, mapping) {
+            fitting.push(front.name());
+        }
     }
+    let mut used: HashSet<&str> = HashSet::new();
+    for (_, other) in analysis.list_files() {
+        if let Some(front) = analysis.dialect(other) {
+            used.insert(front.name());
+        }
+    }
+    let mut usual = fitting.clone();
+    usual.retain(|name| used.contains(name));
+    if usual.len() == 1 { usual } else { fitting }
+}
+
+/// Whether a dialect has all keys of the root.
+fn has_all_keys(dialect: &str, root: &YamlNode, mapping: &YamlMapping) -> bool {
+    let keys = keys_at(dialect, root, &[]);
+    for entry in &mapping.entries {
+        let written = &*entry.key.value;
+        if written != STAND_IN && !keys.iter().any(|key| key.name == written) {
+            return false;
+        }
+    }
+    true
 }
 
 /// The first keys of a file whose dialect is not certain yet.
 fn first_keys(dialects: &[&str], root: &YamlNode) -> Vec<CompletionItem> {
     let mut items: Vec<CompletionItem> = Vec::new();
     for dialect in dialects {
-        for key in keys_at(dialect, root, &[]).into_iter().filter(|k| k.required) {
-            if !items.iter().any(|i| i.label == key.name) {
+        for key in keys_at(dialect, root, &[]) {
+            if key.required && !is_offered(&items, &key.name) {
                 let insert = format!("{}: ", key.name);
                 items.push(
                     CompletionItem { insert, ..CompletionItem::new(key.name, CompletionKind::Key) }
@@ -199,46 +223,42 @@ fn keys(analysis: &FolderAnalysis, file: FileId, root: &YamlNode, inside: u32, c
     let [dialect] = dialects.as_slice() else {
         return if above.is_empty() && !colon { first_keys(&dialects, root) } else { Vec::new() };
     };
-    let taken: Vec<CompletionItem> = given(analysis, file, root, above)
-        .into_iter()
-        .filter(|d| there.get(&d.name).is_none())
-        .map(|d| {
-            let behind = if colon { "" } else { ": " };
-            let item = CompletionItem {
-                insert: format!("{}{behind}", d.name),
-                ..CompletionItem::new(&*d.name, CompletionKind::Name)
-            };
-            item.detail(types::describe_type(&d.schema)).documentation(d.note.as_deref().unwrap_or_default())
-        })
-        .collect();
-    if !taken.is_empty() {
-        return taken;
+    let mut items: Vec<CompletionItem> = Vec::new();
+    for input in given(analysis, file, root, above) {
+        if there.get(&input.name).is_none() {
+            let insert = format!("{}{}", input.name, if colon { "" } else { ": " });
+            let item = CompletionItem { insert, ..CompletionItem::new(&*input.name, CompletionKind::Name) };
+            let note = input.note.as_deref().unwrap_or_default();
+            items.push(item.detail(types::describe_type(&input.schema)).documentation(note));
+        }
+    }
+    if !items.is_empty() {
+        return items;
     }
     let mut keys = keys_at(dialect, root, &schema_segments(above));
     keys.retain(|k| there.get(&k.name).is_none());
     // Required keys first, deprecated ones last.
     keys.sort_by_key(|k| (!k.required, k.deprecated));
-    let item = |k: trefoil_project::schema::SchemaKey| {
-        let behind = match (colon, k.takes) {
-            (true, _) => "",
-            (false, ValueForm::Scalar) => ": ",
-            (false, _) => ":",
-        };
-        let detail = if k.required {
-            "required"
-        } else if k.deprecated {
-            "old"
-        } else {
-            ""
-        };
-        let item = CompletionItem {
-            insert: format!("{}{behind}", k.name),
-            ..CompletionItem::new(&*k.name, CompletionKind::Key)
-        };
-        let item = item.documentation(k.description);
-        if detail.is_empty() { item } else { item.detail(detail) }
+    keys.into_iter().map(|key| key_item(key, colon)).collect()
+}
+
+/// The item of a key of the format. `colon`: its colon is already written.
+fn key_item(key: SchemaKey, colon: bool) -> CompletionItem {
+    let behind = match (colon, key.takes) {
+        (true, _) => "",
+        (false, ValueForm::Scalar) => ": ",
+        (false, _) => ":",
     };
-    keys.into_iter().map(item).collect()
+    let insert = format!("{}{behind}", key.name);
+    let item =
+        CompletionItem { insert, ..CompletionItem::new(&*key.name, CompletionKind::Key) }.documentation(key.description);
+    if key.required {
+        item.detail("required")
+    } else if key.deprecated {
+        item.detail("old")
+    } else {
+        item
+    }
 }
 
 /// The allowed values for an input of the called agent or workflow, if the cursor is in its value.
@@ -247,11 +267,15 @@ fn choices(analysis: &FolderAnalysis, file: FileId, root: &YamlNode, spot: &Tree
     let Some(input) = given(analysis, file, root, above).into_iter().find(|d| *d.name == **name) else {
         return Vec::new();
     };
-    let words = types::listed_values(&input.schema).into_iter().map(|value| match value {
-        Value::Str(text) => text.to_string(),
-        other => serde_json::to_string(&other).unwrap_or_default(),
-    });
-    words.map(|word| CompletionItem::new(word, CompletionKind::Value)).collect()
+    let mut items = Vec::new();
+    for value in types::listed_values(&input.schema) {
+        let word = match value {
+            Value::Str(text) => text.to_string(),
+            other => serde_json::to_string(&other).unwrap_or_default(),
+        };
+        items.push(CompletionItem::new(word, CompletionKind::Value));
+    }
+    items
 }
 
 /// The inputs of the agent or workflow to which a mapping below `input` belongs.
@@ -270,41 +294,57 @@ fn given<'a>(
     }
     // The tree contains a stand-in; places before that are the same as in the file.
     let Some(step) = node_at(root, above) else { return Vec::new() };
-    let named = step.as_mapping().into_iter().flat_map(|m| &m.entries).filter_map(|e| e.value.as_scalar());
-    let mut called: Vec<Location> = named
-        .flat_map(|(_, text)| analysis.mentions_at(file, text.content_span().start))
-        .filter(|m| !m.template)
-        .filter_map(|m| m.to)
-        .collect();
-    called.extend(
-        analysis
-            .facts()
-            .declarations
-            .iter()
-            .map(|d| d.at)
-            .filter(|at| at.file == file && step.span.start <= at.span.start && at.span.end <= step.span.end),
-    );
-    let all = analysis.facts().declarations.iter();
-    all.filter(|d| d.kind == Kind::Input && d.parent.is_some_and(|p| called.contains(&p))).collect()
+    members_of(analysis, Kind::Input, &called_by(analysis, file, step))
+}
+
+/// What a step refers to, and what it declares itself.
+fn called_by(analysis: &FolderAnalysis, file: FileId, step: &YamlNode) -> Vec<Location> {
+    let mut called: Vec<Location> = Vec::new();
+    if let Some(mapping) = step.as_mapping() {
+        for entry in &mapping.entries {
+            let Some((_, text)) = entry.value.as_scalar() else { continue };
+            for mention in analysis.mentions_at(file, text.content_span().start) {
+                if !mention.template {
+                    called.extend(mention.to);
+                }
+            }
+        }
+    }
+    for declaration in &analysis.facts().declarations {
+        let at = declaration.at;
+        if at.file == file && step.span.start <= at.span.start && at.span.end <= step.span.end {
+            called.push(at);
+        }
+    }
+    called
 }
 
 /// The output properties of a workflow: the keys of its template.
 fn answered(analysis: &FolderAnalysis, file: FileId) -> Vec<&NameDeclaration> {
-    let all = || analysis.facts().declarations.iter();
-    let workflows: Vec<Location> =
-        all().filter(|d| d.kind == Kind::Workflow && d.at.file == file).map(|d| d.at).collect();
-    all().filter(|d| d.kind == Kind::Property && d.parent.is_some_and(|p| workflows.contains(&p))).collect()
+    let mut workflows: Vec<Location> = Vec::new();
+    for declaration in &analysis.facts().declarations {
+        if declaration.kind == Kind::Workflow && declaration.at.file == file {
+            workflows.push(declaration.at);
+        }
+    }
+    members_of(analysis, Kind::Property, &workflows)
 }
 
 /// The other files of a dialect, as paths relative to a file.
 fn files(analysis: &FolderAnalysis, file: FileId, dialect: &str) -> Vec<CompletionItem> {
-    let Some(own) = analysis.source_file(file).map(|s| resolve_links(Path::new(s.name()))) else { return Vec::new() };
+    let Some(source) = analysis.source_file(file) else { return Vec::new() };
+    let own = resolve_links(Path::new(source.name()));
     let Some(folder) = own.parent() else { return Vec::new() };
-    let others = analysis.list_files().filter(|(_, id)| *id != file);
-    let others = others.filter(|(_, id)| analysis.dialect(*id).is_some_and(|f| f.name() == dialect));
-    let mut paths: Vec<String> = others
-        .filter_map(|(path, _)| Some(format!("./{}", path.strip_prefix(folder).ok()?.to_str()?.replace('\\', "/"))))
-        .collect();
+    let mut paths: Vec<String> = Vec::new();
+    for (path, other) in analysis.list_files() {
+        if other != file
+            && analysis.is_dialect(other, dialect)
+            && let Ok(below) = path.strip_prefix(folder)
+            && let Some(below) = below.to_str()
+        {
+            paths.push(format!("./{}", below.replace('\\', "/")));
+        }
+    }
     paths.sort();
     paths.into_iter().map(|path| CompletionItem::new(path, CompletionKind::Name).detail("file")).collect()
 }
@@ -313,31 +353,11 @@ fn files(analysis: &FolderAnalysis, file: FileId, dialect: &str) -> Vec<Completi
 fn values(analysis: &FolderAnalysis, file: FileId, root: &YamlNode, inside: u32) -> Vec<CompletionItem> {
     let spot = find_position(root, inside);
     let (TreeElement::Value(_), Some(dialect)) = (&spot.on, dialect(analysis, file, root)) else { return Vec::new() };
-    let key = spot.path.iter().rev().find_map(|step| match step {
-        PathStep::Key(key) => Some(key.as_str()),
-        PathStep::Item(_) => None,
-    });
-    let mut items: Vec<CompletionItem> = Vec::new();
-    let named = NAMED.iter().filter(|(d, k, ..)| *d == dialect && Some(*k) == key);
-    for (_, _, kinds, here) in named {
-        let fits = |d: &&NameDeclaration| {
-            kinds.contains(&d.kind)
-                && if *here {
-                    d.at.file == file
-                } else {
-                    analysis.dialect(d.at.file).is_some_and(|f| f.name() == dialect)
-                }
-        };
-        for d in analysis.facts().declarations.iter().filter(fits) {
-            let name = analysis.text_at(d.at);
-            if !items.iter().any(|i| i.label == name) {
-                let note = d.note.as_deref().unwrap_or_default();
-                items.push(
-                    CompletionItem::new(name, CompletionKind::Name).detail(kind_label(d.kind)).documentation(note),
-                );
-            }
-        }
-    }
+    let key = last_key(&spot.path);
+    let mut items = match key {
+        Some(key) => declared_names(analysis, file, dialect, key),
+        None => Vec::new(),
+    };
     match (dialect, key) {
         ("sirenspec", Some("ref")) => items.extend(files(analysis, file, dialect)),
         ("sirenspec", Some("writes")) => items.extend(file_values::writable_paths(analysis, file, &spot)),
@@ -347,14 +367,43 @@ fn values(analysis: &FolderAnalysis, file: FileId, root: &YamlNode, inside: u32)
     }
     items.extend(choices(analysis, file, root, &spot));
     items.extend(folder_values::model_names(analysis, dialect, &spot));
-    let of_format = |v: AllowedValue| CompletionItem::new(v.text, CompletionKind::Value);
-    if key == Some("model") && !items.is_empty() {
-        items.splice(0..0, values_at(dialect, root, &schema_segments(&spot.path)).into_iter().map(of_format));
-        let mut known = HashSet::new();
-        items.retain(|i| known.insert(i.label.clone()));
-    }
-    if !items.is_empty() {
+    if !items.is_empty() && key != Some("model") {
         return items;
     }
-    values_at(dialect, root, &schema_segments(&spot.path)).into_iter().map(of_format).collect()
+    let words = values_at(dialect, root, &schema_segments(&spot.path)).into_iter();
+    let mut of_format: Vec<CompletionItem> =
+        words.map(|word| CompletionItem::new(word.text, CompletionKind::Value)).collect();
+    if items.is_empty() {
+        return of_format;
+    }
+    of_format.extend(items);
+    let mut known = HashSet::new();
+    of_format.retain(|item| known.insert(item.label.clone()));
+    of_format
+}
+
+/// The declared names that are allowed as the value of a key.
+fn declared_names(analysis: &FolderAnalysis, file: FileId, dialect: &str, key: &str) -> Vec<CompletionItem> {
+    let mut items: Vec<CompletionItem> = Vec::new();
+    for (of, named, kinds, here) in NAMED {
+        if *of != dialect || *named != key {
+            continue;
+        }
+        for declaration in &analysis.facts().declarations {
+            let at = declaration.at;
+            if !kinds.contains(&declaration.kind)
+                || *here && at.file != file
+                || !*here && !analysis.is_dialect(at.file, dialect)
+            {
+                continue;
+            }
+            let name = analysis.text_at(at);
+            if !is_offered(&items, name) {
+                let note = declaration.note.as_deref().unwrap_or_default();
+                let item = CompletionItem::new(name, CompletionKind::Name);
+                items.push(item.detail(kind_label(declaration.kind)).documentation(note));
+            }
+        }
+    }
+    items
 }

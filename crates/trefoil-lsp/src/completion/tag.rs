@@ -19,8 +19,12 @@ pub(super) struct TagCursor<'a> {
 
 /// Whether a tag is open at an offset.
 pub fn in_tag(text: &str, offset: u32) -> bool {
-    let before = line_before(text, offset);
-    before.rfind("{{").is_some_and(|open| before.get(open..).is_some_and(|tag| !tag.contains("}}")))
+    matches!(line_before(text, offset).rsplit_once("{{"), Some((_, tag)) if !tag.contains("}}"))
+}
+
+/// Whether the tag that is open at the start of a text is closed in it.
+pub(super) fn closes_tag(rest: &str) -> bool {
+    matches!(rest.split_once("}}"), Some((tag, _)) if !tag.contains("{{"))
 }
 
 /// The line up to an offset.
@@ -44,10 +48,7 @@ impl<'t> CursorPath<'t> {
     pub(super) fn at_offset(text: &'t str, offset: u32) -> Self {
         let before = line_before(text, offset);
         let part = |c: char| !c.is_whitespace() && !r#"{}|=!<>&()"'#/+*,[]~"#.contains(c);
-        let start = before
-            .rfind(|c| !part(c))
-            .map_or(0, |at| at + before.get(at..).and_then(|t| t.chars().next()).map_or(1, char::len_utf8));
-        let (head, path) = before.split_at(start);
+        let (head, path) = before.split_at(before.trim_end_matches(part).len());
         let mut done: Vec<&str> = path.split('.').collect();
         let last = done.pop().unwrap_or_default();
         let after = text.get(offset as usize..).unwrap_or_default();
@@ -65,10 +66,24 @@ pub(super) fn helper_items(scope: &Scope) -> impl Iterator<Item = CompletionItem
 
 /// The properties of a value.
 pub(super) fn property_items(of: &ValueType) -> Vec<CompletionItem> {
-    let all = types::list_properties(of).into_iter();
-    all.map(|p| {
-        let note = p.of.schema_keyword("description").and_then(Value::as_str).unwrap_or_default();
-        CompletionItem::new(&**p.name, CompletionKind::Property).detail(types::describe_type(p.of)).documentation(note)
-    })
-    .collect()
+    let mut items = Vec::new();
+    for property in types::list_properties(of) {
+        let note = property.of.schema_keyword("description").and_then(Value::as_str).unwrap_or_default();
+        let item = CompletionItem::new(&**property.name, CompletionKind::Property);
+        items.push(item.detail(types::describe_type(property.of)).documentation(note));
+    }
+    items
+}
+
+/// The properties of what a path of member names leads to.
+pub(super) fn property_items_at(of: &ValueType, path: &[&str]) -> Vec<CompletionItem> {
+    match types::type_at_path(of, path) {
+        Some(reached) => property_items(reached),
+        None => Vec::new(),
+    }
+}
+
+/// Words of the language.
+pub(super) fn word_items(words: &[&str]) -> Vec<CompletionItem> {
+    words.iter().map(|word| CompletionItem::new(*word, CompletionKind::Word)).collect()
 }

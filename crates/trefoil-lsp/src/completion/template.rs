@@ -6,8 +6,12 @@ use trefoil_syntax::FileId;
 use trefoil_template::policy::{BlockSyntax, ConditionGrammar};
 use trefoil_template::{Policy, Value};
 
-use super::tag::{CursorPath, TagCursor, helper_items, in_tag, line_before, property_items};
-use super::{CompletionItem, CompletionItems, CompletionKind, STAND_IN, block_names, folder_values, nested_members};
+use super::tag::{
+    CursorPath, TagCursor, closes_tag, helper_items, in_tag, line_before, property_items_at, word_items,
+};
+use super::{
+    CompletionItem, CompletionItems, CompletionKind, STAND_IN, block_names, folder_values, nested_members, offer,
+};
 use crate::analysis::FolderAnalysis;
 use crate::cursor::{line_span, open_brackets};
 use crate::{hover, rename, types};
@@ -43,7 +47,7 @@ pub fn complete_in_tag(
 
 /// Whether an offset is in a condition, where paths need no braces.
 pub fn in_bare_condition(analysis: &FolderAnalysis, file: FileId, offset: u32) -> bool {
-    analysis.scope_at(file, offset).is_some_and(|s| s.condition)
+    matches!(analysis.scope_at(file, offset), Some(scope) if scope.condition)
 }
 
 /// Variants of the text in which the path at the cursor can be parsed, with the cursor's offset in each.
@@ -53,8 +57,7 @@ fn attempts(text: &str, offset: u32) -> Vec<(String, u32)> {
     let (Some(above), Some(rest)) = (text.get(..at), text.get(at..own.end as usize)) else { return Vec::new() };
     let below = text.get(own.end as usize..).unwrap_or_default();
     let mut out = Vec::new();
-    let closed = rest.find("}}").is_some_and(|close| rest.get(..close).is_some_and(|t| !t.contains("{{")));
-    let close = if closed || !in_tag(text, offset) { "" } else { "}}" };
+    let close = if closes_tag(rest) || !in_tag(text, offset) { "" } else { "}}" };
     out.push((format!("{above}{STAND_IN}{close}{rest}{below}"), offset));
     // In YAML, a value that starts with braces is a text only in quotes.
     let value = value_start(text, offset);
@@ -75,59 +78,52 @@ fn attempts(text: &str, offset: u32) -> Vec<(String, u32)> {
 
 /// The start of the value that contains the cursor: after the key on its line.
 fn value_start(text: &str, offset: u32) -> usize {
-    let own = line_span(text, offset).start as usize;
+    let line_start = line_span(text, offset).start as usize;
     let before = line_before(text, offset);
-    let head = before.find("{{").and_then(|n| before.get(..n)).unwrap_or(before);
-    let key = head.rfind(": ").map(|n| n + 2).or_else(|| head.rfind("- ").map(|n| n + 2));
-    let blanks = head.len() - head.trim_start().len();
-    let start = key.unwrap_or(blanks);
+    let head = match before.split_once("{{") {
+        Some((head, _)) => head,
+        None => before,
+    };
+    let start = match (head.rfind(": "), head.rfind("- ")) {
+        (Some(colon), _) => colon + 2,
+        (None, Some(dash)) => dash + 2,
+        (None, None) => blanks_at(head, 0),
+    };
     // In a list in brackets, the item starts after the last bracket or comma.
-    let inner = head.get(start..).filter(|value| value.starts_with('['));
-    let item = inner.and_then(|value| value.rfind(['[', ',']).map(|n| n + 1 + blanks_at(value, n + 1)));
-    own + start + item.unwrap_or(0)
+    let value = head.get(start..).unwrap_or_default();
+    let item = match value.rfind(['[', ',']) {
+        Some(at) if value.starts_with('[') => at + 1 + blanks_at(value, at + 1),
+        _ => 0,
+    };
+    line_start + start + item
 }
 
 fn blanks_at(text: &str, at: usize) -> usize {
-    text.get(at..).map_or(0, |rest| rest.len() - rest.trim_start().len())
+    let rest = text.get(at..).unwrap_or_default();
+    rest.len() - rest.trim_start().len()
 }
 
 fn items(around: &TagCursor<'_>, scope: &Scope, written: &CursorPath<'_>) -> Vec<CompletionItem> {
-    if let Some(compared) = compared(scope, written.head) {
-        // Use other quotes than the scalar.
-        let text = around.analysis.file_text(around.file);
-        let single = text.as_bytes().get(scope.at.span.start as usize) == Some(&b'\'');
-        let open = written.head.ends_with(['"', '\'']);
-        let quote = if single { '"' } else { '\'' };
-        let mut values: Vec<String> = values(&compared.schema, scope, quote, open).collect();
-        if values.is_empty() {
-            let known = words(around, scope, &compared.path).into_iter();
-            values.extend(known.map(|word| quoted(&word, scope, quote, open)));
-        }
-        if !values.is_empty() || open {
-            // Within quotes, a name would be text.
-            return values.into_iter().map(|v| CompletionItem::new(v, CompletionKind::Value)).collect();
-        }
+    if let Some(values) = compared_values(around, scope, written.head) {
+        return values;
     }
     let head = written.head.trim_end();
     if written.tag && scope.policy.filters && head.ends_with('|') {
-        return ["default('')", "json_or_default('[]')"].map(|f| CompletionItem::new(f, CompletionKind::Word)).into();
+        return word_items(&["default('')", "json_or_default('[]')"]);
     }
-    if written.tag && head.ends_with("{{#") {
-        return blocks(scope.policy).iter().map(|b| CompletionItem::new(*b, CompletionKind::Word)).collect();
-    }
-    if written.tag && head.ends_with("{{/") {
-        return blocks(scope.policy).iter().map(|b| CompletionItem::new(*b, CompletionKind::Word)).collect();
+    if written.tag && (head.ends_with("{{#") || head.ends_with("{{/")) {
+        return word_items(blocks(scope.policy));
     }
     let braced = scope.condition && scope.policy.conditions == ConditionGrammar::Braced;
+    let mut items: Vec<CompletionItem> = Vec::new();
     if braced && !written.tag {
         // Outside of braces, a word is text.
-        return scope
-            .names
-            .iter()
-            .map(|n| CompletionItem { insert: format!("{{{{{}}}}}", n.name), ..name_item(n, &n.name) })
-            .collect();
+        for name in scope.names.iter() {
+            items.push(CompletionItem { insert: format!("{{{{{}}}}}", name.name), ..name_item(name, &name.name) });
+        }
+        return items;
     }
-    let mut items = names(&scope.names, &written.done);
+    items.extend(names(&scope.names, &written.done));
     for more in nested_members::find_members(around, scope, &written.done) {
         if !items.iter().any(|i| i.label == more.label || i.label.split('.').next() == Some(&more.label)) {
             items.push(more);
@@ -136,13 +132,32 @@ fn items(around: &TagCursor<'_>, scope: &Scope, written: &CursorPath<'_>) -> Vec
     if written.done.is_empty() && scope.policy.blocks == BlockSyntax::Handlebars && (written.tag || scope.condition) {
         items.extend(helper_items(scope));
         if written.tag {
-            items.extend(
-                ["else", "this", "@index", "@key", "@first", "@last"]
-                    .map(|w| CompletionItem::new(w, CompletionKind::Word)),
-            );
+            items.extend(word_items(&["else", "this", "@index", "@key", "@first", "@last"]));
         }
     }
     items
+}
+
+/// The values for the comparison whose right side is being written; `None` if there is no comparison, or only names can
+/// be offered.
+fn compared_values(around: &TagCursor<'_>, scope: &Scope, head: &str) -> Option<Vec<CompletionItem>> {
+    let compared = compared(scope, head)?;
+    // Use other quotes than the scalar.
+    let text = around.analysis.file_text(around.file);
+    let single = text.as_bytes().get(scope.at.span.start as usize) == Some(&b'\'');
+    let open = head.ends_with(['"', '\'']);
+    let quote = if single { '"' } else { '\'' };
+    let mut values = values(&compared.schema, scope, quote, open);
+    if values.is_empty() {
+        for word in words(around, scope, &compared.path) {
+            values.push(quoted(&word, scope, quote, open));
+        }
+    }
+    // Within quotes, a name would be text.
+    if values.is_empty() && !open {
+        return None;
+    }
+    Some(values.into_iter().map(|value| CompletionItem::new(value, CompletionKind::Value)).collect())
 }
 
 fn blocks(policy: &Policy) -> &'static [&'static str] {
@@ -170,24 +185,16 @@ fn names(names: &[ScopeName], done: &[&str]) -> Vec<CompletionItem> {
     let done = declared_spelling(names, done);
     let done: &[&str] = &done.iter().map(String::as_str).collect::<Vec<_>>();
     let mut out: Vec<CompletionItem> = Vec::new();
-    let mut put = |item: CompletionItem| {
-        if !out.iter().any(|i| i.label == item.label) {
-            out.push(item);
-        }
-    };
     for name in names {
         let own: Vec<&str> = name.name.split('.').collect();
-        if own.len() > done.len() {
-            if own.starts_with(done) {
-                put(name_item(name, &own.get(done.len()..).unwrap_or_default().join(".")));
+        if let Some(rest) = own.strip_prefix(done)
+            && !rest.is_empty()
+        {
+            offer(&mut out, name_item(name, &rest.join(".")));
+        } else if let Some(rest) = done.strip_prefix(own.as_slice()) {
+            for item in property_items_at(&name.schema, rest) {
+                offer(&mut out, item);
             }
-        } else if done.starts_with(&own) {
-            let rest = done.get(own.len()..).unwrap_or_default();
-            let mut schema = Some(&name.schema);
-            for segment in rest {
-                schema = schema.and_then(|s| types::member_type(s, segment));
-            }
-            schema.map(property_items).unwrap_or_default().into_iter().for_each(&mut put);
         }
     }
     out
@@ -209,17 +216,33 @@ struct ComparisonOperand {
 
 fn compared(scope: &Scope, head: &str) -> Option<ComparisonOperand> {
     let head = head.trim_end().trim_end_matches(['"', '\'']).trim_end();
-    let left = head.strip_suffix("==").or_else(|| head.strip_suffix("!="))?.trim_end();
+    let left = match head.strip_suffix("==") {
+        Some(left) => left,
+        None => head.strip_suffix("!=")?,
+    };
+    let left = left.trim_end();
     let left = left.strip_suffix("}}").unwrap_or(left).trim_end();
     let path = left.rsplit(|c: char| c.is_whitespace() || "{}()&|!\"'".contains(c)).next()?;
+    if path.is_empty() {
+        return None;
+    }
     let done = declared_spelling(&scope.names, &path.split('.').collect::<Vec<_>>());
     let done: Vec<&str> = done.iter().map(String::as_str).collect();
-    let schema = scope.names.iter().find_map(|name| {
+    let schema = type_of_path(&scope.names, &done).cloned().unwrap_or_default();
+    Some(ComparisonOperand { path: path.to_owned(), schema })
+}
+
+/// The type of the value at a path.
+fn type_of_path<'s>(names: &'s [ScopeName], path: &[&str]) -> Option<&'s ValueType> {
+    for name in names {
         let own: Vec<&str> = name.name.split('.').collect();
-        let rest = done.starts_with(&own).then(|| done.get(own.len()..)).flatten()?;
-        rest.iter().try_fold(&name.schema, |schema, segment| types::member_type(schema, segment)).cloned()
-    });
-    (!path.is_empty()).then(|| ComparisonOperand { path: path.to_owned(), schema: schema.unwrap_or_default() })
+        if let Some(rest) = path.strip_prefix(own.as_slice())
+            && let Some(found) = types::type_at_path(&name.schema, rest)
+        {
+            return Some(found);
+        }
+    }
+    None
 }
 
 /// The possible results of a state.
@@ -230,7 +253,11 @@ fn words(around: &TagCursor<'_>, scope: &Scope, path: &str) -> Vec<String> {
     let TagCursor { analysis, file, offset } = *around;
     let mut out = folder_values::compared_with(analysis, path, file, offset);
     if scope.policy.blocks == BlockSyntax::Handlebars && path.ends_with(".status") {
-        out.extend(STATUS.into_iter().filter(|s| !out.iter().any(|o| o == s)).map(str::to_owned).collect::<Vec<_>>());
+        for status in STATUS {
+            if !out.iter().any(|known| known == status) {
+                out.push(status.to_owned());
+            }
+        }
     }
     out
 }
@@ -243,11 +270,15 @@ fn quoted(text: &str, scope: &Scope, quote: char, open: bool) -> String {
 }
 
 /// The values that a path can have. `open`: the opening quote is already written.
-fn values(schema: &ValueType, scope: &Scope, quote: char, open: bool) -> impl Iterator<Item = String> {
+fn values(schema: &ValueType, scope: &Scope, quote: char, open: bool) -> Vec<String> {
     let python = scope.policy.conditions == ConditionGrammar::Python && scope.condition;
-    types::listed_values(schema).into_iter().map(move |value| match value {
-        Value::Str(text) => quoted(&text, scope, quote, open),
-        Value::Bool(flag) if python => if flag { "True" } else { "False" }.to_owned(),
-        other => serde_json::to_string(&other).unwrap_or_default(),
-    })
+    let mut values = Vec::new();
+    for value in types::listed_values(schema) {
+        values.push(match value {
+            Value::Str(text) => quoted(&text, scope, quote, open),
+            Value::Bool(flag) if python => if flag { "True" } else { "False" }.to_owned(),
+            other => serde_json::to_string(&other).unwrap_or_default(),
+        });
+    }
+    values
 }
