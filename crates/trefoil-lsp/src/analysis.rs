@@ -128,6 +128,10 @@ impl FolderAnalysis {
     pub fn declaration_of_name(&self, at: Location) -> Option<&NameDeclaration> {
         self.report.facts.declarations.get(*self.declarations.get(&at)? as usize)
     }
+    /// The declaration that a mention refers to.
+    pub fn mentioned_declaration(&self, mention: &Mention) -> Option<&NameDeclaration> {
+        self.declaration_of_name(mention.to?)
+    }
     /// The mentions that contain an offset or end there. There may be several if a file is used by several others.
     pub fn mentions_at(&self, file: FileId, offset: u32) -> Vec<&Mention> {
         self.mentions_in(file).filter(|m| touches_offset(m.at.span, offset)).collect()
@@ -146,9 +150,7 @@ impl FolderAnalysis {
             }
         }
         for mention in self.mentions_at(file, offset) {
-            if let Some(to) = mention.to
-                && let Some(declaration) = self.declaration_of_name(to)
-            {
+            if let Some(declaration) = self.mentioned_declaration(mention) {
                 return Some((declaration, mention.at));
             }
         }

@@ -65,8 +65,7 @@ fn writes_key(analysis: &FolderAnalysis, at: Location) -> bool {
     for mention in analysis.mentions_at(at.file, at.span.start) {
         if mention.at == at
             && !mention.template
-            && let Some(to) = mention.to
-            && let Some(declaration) = analysis.declaration_of_name(to)
+            && let Some(declaration) = analysis.mentioned_declaration(mention)
             && declaration.kind == DeclarationKind::Key
         {
             return true;

@@ -5,10 +5,11 @@ use trefoil_ir::facts::{DeclarationKind, NameDeclaration, ValuePresence};
 use trefoil_ir::types::ValueType;
 use trefoil_models::vendors::VENDORS;
 use trefoil_project::schema::{SchemaSegment, keys_at, values_at};
+use trefoil_syntax::yaml::YamlNode;
 use trefoil_syntax::{FileId, Span};
 use trefoil_template::Value;
 
-use crate::analysis::{FolderAnalysis, touches_offset};
+use crate::analysis::{FolderAnalysis, location_touches, touches_offset};
 use crate::cursor::{PathStep, TreeElement, find_position, line_span};
 use crate::highlight::path_to;
 use crate::semantic_tokens::TokenKind;
@@ -30,26 +31,34 @@ pub fn describe_at(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Opti
     }
     let mut parts = Vec::new();
     let mut about = None;
-    let own = name(analysis, file, offset).or_else(|| key(analysis, file, offset));
-    let own = own.or_else(|| value(analysis, file, offset));
-    if let Some((span, text)) = own.or_else(|| word(analysis, file, offset)) {
-        about = Some(span);
-        parts.push(text);
+    for describe in [name, key, value, word] {
+        if let Some((span, text)) = describe(analysis, file, offset) {
+            about = Some(span);
+            parts.push(text);
+            break;
+        }
     }
     let mut seen: Vec<&str> = Vec::new();
-    for d in diagnostics::file_diagnostics(analysis, file).filter(|d| d.span.is_some_and(|s| touches_offset(s, offset)))
-    {
-        let Some(rule) = find_rule(d.rule).filter(|r| !seen.contains(&r.name)) else { continue };
-        seen.push(rule.name);
-        about = about.or(d.span);
-        parts.push(page(rule));
+    for finding in diagnostics::file_diagnostics(analysis, file) {
+        if let Some(span) = finding.span
+            && touches_offset(span, offset)
+            && let Some(rule) = find_rule(finding.rule)
+            && !seen.contains(&rule.name)
+        {
+            seen.push(rule.name);
+            about = about.or(Some(span));
+            parts.push(page(rule));
+        }
     }
     Some(HoverText { span: about?, text: parts.join("\n\n---\n\n") })
 }
 
 /// A rule's page with a small heading for the editor's pop-up.
 fn page(rule: &Rule) -> String {
-    let rest = rule.page.split_once('\n').map_or("", |(_, rest)| rest).trim();
+    let rest = match rule.page.split_once('\n') {
+        Some((_, rest)) => rest.trim(),
+        None => "",
+    };
     format!("**{}**\n\n{}", rule.name, rest.replace("\n## ", "\n#### "))
 }
 
@@ -61,21 +70,25 @@ fn name(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Option<(Span, S
         return Some((at.span, describe_declaration(analysis, d, file)));
     };
     let mut lines = Vec::new();
-    match first.to.and_then(|to| analysis.declaration_of_name(to)) {
+    match analysis.mentioned_declaration(first) {
         Some(d) => lines.push(describe_declaration(analysis, d, file)),
         None => {
             lines.push(format!("`{}`", analysis.text_at(first.at)));
             // A name without a declaration is described in the list of visible names.
             let path = path_to(analysis.file_text(file), first.at.span);
-            let scope = analysis.scope_at(file, offset).filter(|_| first.template);
-            let known = scope.and_then(|s| s.names.iter().find(|n| *n.name == *path));
-            lines.extend(known.and_then(|n| n.note.as_deref()).map(str::to_owned));
+            if first.template
+                && let Some(scope) = analysis.scope_at(file, offset)
+                && let Some(known) = scope.names.iter().find(|n| *n.name == *path)
+                && let Some(note) = &known.note
+            {
+                lines.push(note.to_string());
+            }
         }
     }
     if first.template {
         // For a path to a member, the type of the path is more specific than that of the declaration.
         let kind = types::describe_type(&first.schema);
-        let known = lines.first().is_some_and(|l| l.contains(&format!("type: `{kind}`")));
+        let known = matches!(lines.first(), Some(line) if line.contains(&format!("type: `{kind}`")));
         if !known && kind != "anything" {
             lines.push(format!("type here: `{kind}`"));
         }
@@ -92,13 +105,32 @@ fn name(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Option<(Span, S
 /// The properties of a schema other than its type.
 fn describe_constraints(schema: &ValueType) -> Vec<String> {
     let written = |value: &Value| serde_json::to_string(value).unwrap_or_default();
-    let default = schema.schema_keyword("default").map(|v| format!("default: `{}`", written(v)));
-    let examples = schema.schema_keyword("examples").and_then(Value::as_list).and_then(|all| all.first());
-    let example = examples.or_else(|| schema.schema_keyword("example")).map(|v| format!("example: `{}`", written(v)));
-    let limits = ["minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "pattern", "format"];
-    let limits: Vec<String> =
-        limits.iter().filter_map(|key| Some(format!("{key} `{}`", written(schema.schema_keyword(key)?)))).collect();
-    default.into_iter().chain(example).chain((!limits.is_empty()).then(|| limits.join(", "))).collect()
+    let mut out = Vec::new();
+    if let Some(default) = schema.schema_keyword("default") {
+        out.push(format!("default: `{}`", written(default)));
+    }
+    if let Some(example) = first_example(schema) {
+        out.push(format!("example: `{}`", written(example)));
+    }
+    let mut limits = Vec::new();
+    for key in ["minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "pattern", "format"] {
+        if let Some(limit) = schema.schema_keyword(key) {
+            limits.push(format!("{key} `{}`", written(limit)));
+        }
+    }
+    if !limits.is_empty() {
+        out.push(limits.join(", "));
+    }
+    out
+}
+
+fn first_example(schema: &ValueType) -> Option<&Value> {
+    if let Some(examples) = schema.schema_keyword("examples").and_then(Value::as_list)
+        && let Some(first) = examples.first()
+    {
+        return Some(first);
+    }
+    schema.schema_keyword("example")
 }
 
 /// A value with a meaning in the format: one of several allowed words, or the model of an agent.
@@ -111,34 +143,44 @@ fn value(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Option<(Span, 
     let PathStep::Key(name) = last else { return None };
     let model = match (name.as_str(), above.last()) {
         ("name" | "provider", Some(PathStep::Key(key))) if key == "model" => completion::written_model(spot.within),
-        ("model", _) => spot.within.as_mapping().and_then(|m| completion::written_model(&m.get("model")?.value)),
+        ("model", _) => model_below(spot.within),
         _ => None,
     };
     if let Some((provider, model)) = model {
-        let vendor = VENDORS.iter().find(|v| v.name == provider);
-        let key = match vendor {
-            Some(v) if v.key_optional => format!("key: `{}`, if required", v.key_variable),
-            Some(v) => format!("key: `{}`", v.key_variable),
-            None => "not a known provider: the settings must declare it".to_owned(),
-        };
-        return Some((text.content_span(), format!("**{model}** · model of `{provider}`\n\n{key}")));
+        return Some((text.content_span(), describe_model(&provider, &model)));
     }
     let words = values_at(dialect, root, &schema_segments(&spot.path));
     if !words.iter().any(|word| *word.text.trim_matches('"') == *text.value) {
         return None;
     }
-    let keys = keys_at(dialect, root, &schema_segments(above));
-    let about = keys.into_iter().find(|k| k.name == *name).map(|k| k.description).unwrap_or_default();
-    let others: Vec<String> = words.iter().map(|word| format!("`{}`", word.text)).collect();
-    let rest = if words.iter().any(|word| word.open) { ", or another" } else { "" };
     let mut shown = format!("**{}** · value of `{name}`", text.value);
-    if !about.is_empty() {
-        shown.push_str(&format!("\n\n{about}"));
+    let keys = keys_at(dialect, root, &schema_segments(above));
+    if let Some(key) = keys.iter().find(|k| k.name == *name)
+        && !key.description.is_empty()
+    {
+        shown.push_str(&format!("\n\n{}", key.description));
     }
-    if others.len() > 1 {
-        shown.push_str(&format!("\n\none of {}{rest}", others.join(", ")));
+    if words.len() > 1 {
+        let all: Vec<String> = words.iter().map(|word| format!("`{}`", word.text)).collect();
+        let rest = if words.iter().any(|word| word.open) { ", or another" } else { "" };
+        shown.push_str(&format!("\n\none of {}{rest}", all.join(", ")));
     }
     Some((text.content_span(), shown))
+}
+
+/// The model in the `model` key of a mapping, as provider and name.
+fn model_below(within: &YamlNode) -> Option<(String, String)> {
+    completion::written_model(&within.as_mapping()?.get("model")?.value)
+}
+
+/// Describes a model, and the key of its provider.
+fn describe_model(provider: &str, model: &str) -> String {
+    let key = match VENDORS.iter().find(|vendor| vendor.name == provider) {
+        Some(vendor) if vendor.key_optional => format!("key: `{}`, if required", vendor.key_variable),
+        Some(vendor) => format!("key: `{}`", vendor.key_variable),
+        None => "not a known provider: the settings must declare it".to_owned(),
+    };
+    format!("**{model}** · model of `{provider}`\n\n{key}")
 }
 
 /// A word of the template language: a block, a helper, a filter.
@@ -150,8 +192,9 @@ fn word(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Option<(Span, S
     let text = analysis.file_text(file).get(token.span.start as usize..token.span.end as usize)?;
     let word = words::find_word(scope.policy, scope.condition, text)?;
     let mut text = format!("**{}**\n\n{}", word.name, word.about);
-    let inside = analysis.facts().insides.iter().find(|i| i.at.file == file && touches_offset(i.at.span, offset));
-    if let Some(inside) = inside.filter(|_| word.name == "this") {
+    if word.name == "this"
+        && let Some(inside) = analysis.facts().insides.iter().find(|inside| location_touches(inside.at, file, offset))
+    {
         text.push_str(&format!("\n\ntype: `{}`", types::describe_type(&inside.start)));
     }
     Some((token.span, text))
@@ -181,9 +224,8 @@ fn describe_declaration(analysis: &FolderAnalysis, d: &NameDeclaration, from: Fi
     }
     if let Some(source) = analysis.source_file(d.at.file) {
         let line = source.line_column(d.at.span.start).line;
-        let name = std::path::Path::new(source.name()).file_name().map(|n| n.to_string_lossy().into_owned());
-        let place =
-            if d.at.file == from { format!("line {line}") } else { format!("{}:{line}", name.unwrap_or_default()) };
+        let name = std::path::Path::new(source.name()).file_name().unwrap_or_default().to_string_lossy();
+        let place = if d.at.file == from { format!("line {line}") } else { format!("{name}:{line}") };
         out.push_str(&format!("\n\ndeclared in {place}"));
     }
     out
@@ -232,8 +274,17 @@ fn rule_in_comment(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Opti
     let comment = written.find("# trefoil:")?;
     let cursor = (offset - at.start) as usize;
     let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    let start = written.get(..cursor)?.rfind(|c| !part(c)).map_or(0, |n| n + 1);
-    let end = written.get(cursor..)?.find(|c| !part(c)).map_or(written.len(), |n| cursor + n);
-    let rule = find_rule(written.get(start..end)?).filter(|_| start > comment)?;
+    let start = match written.get(..cursor)?.rfind(|c| !part(c)) {
+        Some(before) => before + 1,
+        None => 0,
+    };
+    let end = match written.get(cursor..)?.find(|c| !part(c)) {
+        Some(length) => cursor + length,
+        None => written.len(),
+    };
+    let rule = find_rule(written.get(start..end)?)?;
+    if start <= comment {
+        return None;
+    }
     Some((Span::new(at.start + start as u32, at.start + end as u32), rule))
 }

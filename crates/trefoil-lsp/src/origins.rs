@@ -208,8 +208,7 @@ impl<'a> OriginSearch<'a> {
         }
         for mention in self.analysis.mentions_in(self.file) {
             if mention.at.span.end + 1 == member.at.span.start
-                && let Some(to) = mention.to
-                && let Some(declaration) = self.analysis.declaration_of_name(to)
+                && let Some(declaration) = self.analysis.mentioned_declaration(mention)
                 && matches!(declaration.kind, DeclarationKind::State | DeclarationKind::Node | DeclarationKind::Step)
             {
                 return Some(declaration.at);

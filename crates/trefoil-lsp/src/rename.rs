@@ -15,17 +15,23 @@ use crate::cursor::{TreeElement, find_position};
 pub fn prepare_rename(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Option<(Span, String)> {
     let (declaration, at) = analysis.declaration_at(file, offset)?;
     let name = analysis.text_at(at);
-    is_written(analysis, &group(analysis, declaration), name).then(|| (at.span, name.to_owned()))
+    if is_written(analysis, &group(analysis, declaration), name) { Some((at.span, name.to_owned())) } else { None }
 }
 
 /// Whether the name is written in declarations. A file that is referred to by its path cannot be renamed.
 fn is_written(analysis: &FolderAnalysis, group: &[&NameDeclaration], name: &str) -> bool {
-    let own = |d: &&&NameDeclaration| {
-        let written = analysis.text_at(d.at);
-        *d.name == *written || *d.name == camel_case(written)
-    };
-    let written = NameSpellings::new(group.iter().map(|d| analysis.text_at(d.at)), "");
-    !name.is_empty() && group.iter().filter(own).count() == group.len() && written.replacement_for(name).is_some()
+    for declaration in group {
+        let written = analysis.text_at(declaration.at);
+        if *declaration.name != *written && *declaration.name != camel_case(written) {
+            return false;
+        }
+    }
+    !name.is_empty() && spellings_of(analysis, group, "").replacement_for(name).is_some()
+}
+
+/// The spellings of a name in its declarations.
+fn spellings_of(analysis: &FolderAnalysis, group: &[&NameDeclaration], new: &str) -> NameSpellings {
+    NameSpellings::new(group.iter().map(|d| analysis.text_at(d.at)), new)
 }
 
 /// A rename: the edits, and what must stay the same.
@@ -48,21 +54,11 @@ pub fn plan_rename(analysis: &FolderAnalysis, file: FileId, offset: u32, new: &s
         return Err(format!("`{old}` is not defined in a manifest"));
     }
     valid(new)?;
-    let mut places: Vec<Location> = group.iter().map(|d| d.at).collect();
-    let facts = analysis.facts();
-    let mentions: Vec<_> =
-        facts.mentions.iter().filter(|m| m.to.is_some_and(|to| group.iter().any(|d| d.at == to))).collect();
-    places.extend(mentions.iter().map(|m| m.at));
-    places.sort();
-    places.dedup();
-    let spellings = NameSpellings::new(group.iter().map(|d| analysis.text_at(d.at)), new);
+    let spellings = spellings_of(analysis, &group, new);
     let mut edits = Vec::new();
-    for at in places {
+    for at in places_of(analysis, &group) {
         let Some(text) = spellings.replacement_for(analysis.text_at(at)) else { continue };
-        let python = analysis
-            .scope_at(at.file, at.span.start)
-            .is_some_and(|s| s.condition && s.policy.conditions == ConditionGrammar::Python);
-        if python && !new.chars().all(|c| c.is_alphanumeric() || c == '_') {
+        if in_python_condition(analysis, at) && !new.chars().all(|c| c.is_alphanumeric() || c == '_') {
             return Err(format!("a condition reads `{old}` but could not read `{new}`; use letters, digits and `_`"));
         }
         if plain(analysis, at) && !keeps_its_type(&text) {
@@ -71,23 +67,58 @@ pub fn plan_rename(analysis: &FolderAnalysis, file: FileId, offset: u32, new: &s
         edits.push(SourceEdit { location: at, text });
     }
     clash(analysis, &group, new)?;
-    let count = |d: &&NameDeclaration| (d.at, facts.mentions.iter().filter(|m| m.to == Some(d.at)).count());
-    Ok(RenamePlan { edits, counts: group.iter().map(count).collect() })
+    let counts = group.iter().map(|d| (d.at, count_references(analysis, d.at))).collect();
+    Ok(RenamePlan { edits, counts })
+}
+
+/// The places of the names of some declarations, and of all references to them, in order.
+fn places_of(analysis: &FolderAnalysis, group: &[&NameDeclaration]) -> Vec<Location> {
+    let mut places: Vec<Location> = group.iter().map(|d| d.at).collect();
+    for mention in &analysis.facts().mentions {
+        if let Some(to) = mention.to
+            && group.iter().any(|d| d.at == to)
+        {
+            places.push(mention.at);
+        }
+    }
+    places.sort();
+    places.dedup();
+    places
+}
+
+fn in_python_condition(analysis: &FolderAnalysis, at: Location) -> bool {
+    let Some(scope) = analysis.scope_at(at.file, at.span.start) else { return false };
+    scope.condition && scope.policy.conditions == ConditionGrammar::Python
+}
+
+fn count_references(analysis: &FolderAnalysis, declaration: Location) -> usize {
+    analysis.facts().mentions.iter().filter(|m| m.to == Some(declaration)).count()
 }
 
 /// All declarations that share their name's text with this one.
 fn group<'a>(analysis: &'a FolderAnalysis, first: &'a NameDeclaration) -> Vec<&'a NameDeclaration> {
-    let facts = analysis.facts();
+    let mentions = &analysis.facts().mentions;
     let mut group = vec![first];
     let mut next = 0;
-    while let Some(one) = group.get(next).copied() {
+    while let Some(declaration) = group.get(next).copied() {
         next += 1;
         // Declarations that this text refers to, and declarations that refer to it by the same text.
-        let named = facts.mentions.iter().filter(|m| m.at == one.at && !m.template).filter_map(|m| m.to);
-        let naming = facts.mentions.iter().filter(|m| m.to == Some(one.at) && !m.template).map(|m| m.at);
-        for at in named.chain(naming) {
-            if let Some(d) = analysis.declaration_of_name(at).filter(|d| !group.iter().any(|g| g.at == d.at)) {
-                group.push(d);
+        let mut related: Vec<Location> = Vec::new();
+        for mention in mentions {
+            if mention.at == declaration.at && !mention.template {
+                related.extend(mention.to);
+            }
+        }
+        for mention in mentions {
+            if mention.to == Some(declaration.at) && !mention.template {
+                related.push(mention.at);
+            }
+        }
+        for at in related {
+            if let Some(other) = analysis.declaration_of_name(at)
+                && !group.iter().any(|known| known.at == other.at)
+            {
+                group.push(other);
             }
         }
     }
@@ -127,30 +158,41 @@ fn plain(analysis: &FolderAnalysis, at: Location) -> bool {
 fn keeps_its_type(text: &str) -> bool {
     let source = trefoil_syntax::SourceFile::new("", text);
     let parsed = trefoil_syntax::yaml::parse(FileId(0), &source, &Default::default());
-    parsed.diagnostics.is_empty()
-        && parsed.root.is_some_and(|r| r.as_scalar().is_some_and(|(s, _)| s == YamlScalar::Str))
+    let Some(root) = parsed.root else { return false };
+    parsed.diagnostics.is_empty() && matches!(root.as_scalar(), Some((YamlScalar::Str, _)))
 }
 
 /// Whether another thing of the same kind already has the new name.
 fn clash(analysis: &FolderAnalysis, group: &[&NameDeclaration], new: &str) -> Result<(), String> {
-    for d in group {
-        let global = matches!(d.kind, DeclarationKind::Agent | DeclarationKind::Workflow) && d.parent.is_none();
-        let taken = analysis.facts().declarations.iter().find(|other| {
-            let same = if global {
-                matches!(other.kind, DeclarationKind::Agent | DeclarationKind::Workflow) && other.parent.is_none()
-            } else {
-                other.parent == d.parent && other.at.file == d.at.file && !are_apart(d.kind, other.kind)
-            };
-            same && (&*other.name == new || analysis.text_at(other.at) == new)
-                && !group.iter().any(|g| g.at == other.at)
-        });
-        if let Some(taken) = taken {
-            let line = analysis.source_file(taken.at.file).map(|s| (s.name(), s.line_column(taken.at.span.start).line));
-            let (name, line) = line.unwrap_or_default();
-            return Err(format!("`{new}` is already used in {name}:{line}"));
+    for declaration in group {
+        for other in &analysis.facts().declarations {
+            if shares_names(declaration, other)
+                && (&*other.name == new || analysis.text_at(other.at) == new)
+                && !group.iter().any(|renamed| renamed.at == other.at)
+            {
+                let (name, line) = match analysis.source_file(other.at.file) {
+                    Some(source) => (source.name(), source.line_column(other.at.span.start).line),
+                    None => ("", 0),
+                };
+                return Err(format!("`{new}` is already used in {name}:{line}"));
+            }
         }
     }
     Ok(())
+}
+
+/// Whether two declarations must have different names.
+fn shares_names(declaration: &NameDeclaration, other: &NameDeclaration) -> bool {
+    if is_global(declaration) {
+        return is_global(other);
+    }
+    other.parent == declaration.parent
+        && other.at.file == declaration.at.file
+        && !are_apart(declaration.kind, other.kind)
+}
+
+fn is_global(declaration: &NameDeclaration) -> bool {
+    matches!(declaration.kind, DeclarationKind::Agent | DeclarationKind::Workflow) && declaration.parent.is_none()
 }
 
 /// Whether things of these kinds may share a name, because no reference could mean the wrong one. [`RenamePlan::check_outcome`]
@@ -181,8 +223,9 @@ impl NameSpellings {
     /// The new text of a place; `None` if it has an unrelated text (an alias in YAML).
     fn replacement_for(&self, text: &str) -> Option<String> {
         // `id@latest`
-        let (name, rest) = text.find('@').map_or((text, ""), |at| text.split_at(at));
-        self.pairs.iter().find(|(old, _)| old == name).map(|(_, new)| format!("{new}{rest}"))
+        let (name, rest) = text.split_at(text.find('@').unwrap_or(text.len()));
+        let (_, new) = self.pairs.iter().find(|(old, _)| old == name)?;
+        Some(format!("{new}{rest}"))
     }
 }
 
@@ -211,22 +254,7 @@ impl RenamePlan {
         after: &FolderAnalysis,
         path: impl Fn(FileId) -> Option<FileId>,
     ) -> Result<(), String> {
-        // A new warning may also indicate a change of meaning: an input that is passed by its name, or an example that
-        // repeats a property.
-        let said = |a: &FolderAnalysis| -> Vec<(&'static str, FindingSeverity)> {
-            a.diagnostics()
-                .iter()
-                .filter(|d| d.severity > FindingSeverity::Info)
-                .map(|d| (d.rule, d.severity))
-                .collect()
-        };
-        let mut known = said(before);
-        let is_new = |d: &&Diagnostic| {
-            let at = known.iter().position(|known| *known == (d.rule, d.severity));
-            at.map(|at| known.swap_remove(at)).is_none()
-        };
-        let mut new: Vec<&Diagnostic> =
-            after.diagnostics().iter().filter(|d| d.severity > FindingSeverity::Info).filter(is_new).collect();
+        let mut new = new_findings(before, after);
         new.sort_by_key(|d| std::cmp::Reverse(d.severity));
         if let Some(d) = new.first() {
             let would = if d.severity == FindingSeverity::Error { "fail" } else { "warn" };
@@ -234,9 +262,7 @@ impl RenamePlan {
         }
         for (at, count) in &self.counts {
             let Some(file) = path(at.file) else { continue };
-            let moved = Location::new(file, self.moved(*at));
-            let now = after.facts().mentions.iter().filter(|m| m.to == Some(moved)).count();
-            if now != *count {
+            if count_references(after, Location::new(file, self.moved(*at))) != *count {
                 return Err("this name would change the meaning of other references".to_owned());
             }
         }
@@ -245,7 +271,10 @@ impl RenamePlan {
     /// The place of a declaration after the edits.
     fn moved(&self, at: Location) -> Span {
         let (mut start, mut end) = (i64::from(at.span.start), i64::from(at.span.end));
-        for edit in self.edits.iter().filter(|e| e.location.file == at.file) {
+        for edit in &self.edits {
+            if edit.location.file != at.file {
+                continue;
+            }
             let grown = edit.text.len() as i64 - i64::from(edit.location.span.len());
             if edit.location.span.end <= at.span.start {
                 start += grown;
@@ -256,6 +285,30 @@ impl RenamePlan {
         }
         Span::new(u32::try_from(start).unwrap_or(0), u32::try_from(end).unwrap_or(0))
     }
+}
+
+/// The errors and warnings of the second analysis that the first one does not have.
+fn new_findings<'a>(before: &FolderAnalysis, after: &'a FolderAnalysis) -> Vec<&'a Diagnostic> {
+    // A new warning may also indicate a change of meaning: an input that is passed by its name, or an example that
+    // repeats a property.
+    let mut known = Vec::new();
+    for finding in before.diagnostics() {
+        if finding.severity > FindingSeverity::Info {
+            known.push((finding.rule, finding.severity));
+        }
+    }
+    let mut new = Vec::new();
+    for finding in after.diagnostics() {
+        if finding.severity > FindingSeverity::Info {
+            match known.iter().position(|known| *known == (finding.rule, finding.severity)) {
+                Some(at) => {
+                    known.swap_remove(at);
+                }
+                None => new.push(finding),
+            }
+        }
+    }
+    new
 }
 
 /// Applies edits to a text.

@@ -1,12 +1,12 @@
 //! Inputs: declares an input that a template reads, or passes inputs that a call omits.
 
-use trefoil_ir::facts::{DeclarationKind, Mention, NameDeclaration, ValuePresence};
-use trefoil_syntax::yaml::{YamlMapping, YamlNode, YamlNodeKind};
-use trefoil_syntax::{Diagnostic, FileId, Location, SourceEdit, Span};
+use trefoil_ir::facts::{DeclarationKind, Mention, ValuePresence};
+use trefoil_syntax::yaml::{YamlEntry, YamlMapping, YamlNode, YamlNodeKind};
+use trefoil_syntax::{FileId, Location, SourceEdit, Span};
 
 use super::{CreationProposal, insertion};
 use crate::analysis::{FolderAnalysis, touches_offset};
-use crate::cursor::find_position;
+use crate::cursor::{find_position, mapping_below};
 use crate::highlight::path_to;
 
 /// Declares an input that a template reads but nothing declares.
@@ -29,18 +29,14 @@ pub fn declare_input(analysis: &FolderAnalysis, dialect: &str, mention: &Mention
 /// Declares it in the `inputSchema` of the innermost agent or pipeline around the text.
 fn agntz(analysis: &FolderAnalysis, file: FileId, root: &YamlNode, at: Span, name: &str) -> Option<SourceEdit> {
     let mut owner = None;
-    let mut node = root;
-    loop {
-        let next = match &*node.kind {
-            YamlNodeKind::Mapping(mapping) => {
-                owner = mapping.get("kind").map(|_| (node, mapping)).or(owner);
-                mapping.entries.iter().map(|e| &e.value).find(|n| touches_offset(n.span, at.start))
-            }
-            YamlNodeKind::Sequence(items) => items.iter().find(|n| touches_offset(n.span, at.start)),
-            YamlNodeKind::Scalar(..) => None,
-        };
-        let Some(next) = next else { break };
-        node = next;
+    let mut next = Some(root);
+    while let Some(node) = next {
+        if let Some(mapping) = node.as_mapping()
+            && mapping.get("kind").is_some()
+        {
+            owner = Some((node, mapping));
+        }
+        next = child_at(node, at.start);
     }
     let (node, mapping) = owner?;
     let Some(schema) = mapping.get("inputSchema") else {
@@ -60,16 +56,33 @@ fn agntz(analysis: &FolderAnalysis, file: FileId, root: &YamlNode, at: Span, nam
     }
 }
 
+/// The item or value of a collection that contains an offset.
+fn child_at(node: &YamlNode, offset: u32) -> Option<&YamlNode> {
+    match &*node.kind {
+        YamlNodeKind::Mapping(mapping) => {
+            let entry = mapping.entries.iter().find(|e| touches_offset(e.value.span, offset))?;
+            Some(&entry.value)
+        }
+        YamlNodeKind::Sequence(items) => items.iter().find(|item| touches_offset(item.span, offset)),
+        YamlNodeKind::Scalar(..) => None,
+    }
+}
+
 /// Declares it in the existing schema; without a schema, every input is allowed.
 fn aegis(analysis: &FolderAnalysis, file: FileId, root: &YamlNode, name: &str) -> Option<SourceEdit> {
     let root = root.as_mapping()?;
-    let under =
-        |key: &str| root.get(key)?.value.as_mapping()?.get("input_schema")?.value.as_mapping()?.get("properties");
-    let properties = under("metadata").or_else(|| under("spec"))?;
+    let properties = match input_properties(root, "metadata") {
+        Some(properties) => properties,
+        None => input_properties(root, "spec")?,
+    };
     if properties.value.as_mapping()?.get(name).is_some() {
         return None;
     }
     insertion::insert_entry(analysis, file, &properties.value, name, "{ type: string }", "{ type: string }")
+}
+
+fn input_properties<'t>(root: &'t YamlMapping, part: &str) -> Option<&'t YamlEntry> {
+    mapping_below(mapping_below(root, part)?, "input_schema")?.get("properties")
 }
 
 fn sirenspec(analysis: &FolderAnalysis, file: FileId, root: &YamlNode, name: &str) -> Option<SourceEdit> {
@@ -80,7 +93,7 @@ fn sirenspec(analysis: &FolderAnalysis, file: FileId, root: &YamlNode, name: &st
 }
 
 fn in_braces(analysis: &FolderAnalysis, file: FileId, node: &YamlNode) -> bool {
-    analysis.file_text(file).get(node.span.start as usize..).is_some_and(|t| t.starts_with('{'))
+    analysis.file_text(file).get(node.span.start as usize..).unwrap_or_default().starts_with('{')
 }
 
 /// Passes the inputs that the called agent or workflow needs and the call omits.
@@ -91,90 +104,128 @@ pub fn pass_inputs(
     callee: Location,
 ) -> Option<CreationProposal> {
     let root = analysis.yaml_tree(at.file)?;
-    let node = call(root, at.span)?;
+    let node = find_position(root, at.span.start).within;
     let mapping = node.as_mapping()?;
-    let takes = analysis.facts().declarations.iter().filter(|d| d.parent == Some(callee));
-    let takes = takes.filter(|d| d.kind == DeclarationKind::Input && d.schema.schema_keyword("default").is_none());
     let key = match dialect {
         "agntz" | "aegis" => "input",
         _ => "inputs",
     };
-    let given = mapping.get(key);
+    let (given, passed) = (mapping.get(key), mapping_below(mapping, key));
     // A text as input passes everything.
-    if given.is_some_and(|e| e.value.as_mapping().is_none()) || dialect == "sirenspec" && mapping.get("ref").is_none() {
+    if given.is_some() && passed.is_none() || dialect == "sirenspec" && mapping.get("ref").is_none() {
         return None;
     }
-    let has = |name: &str| given.and_then(|e| e.value.as_mapping()).is_some_and(|m| m.get(name).is_some());
-    // The checker determines which inputs are required.
-    let wanted = lacking(analysis, at.file, node);
-    let is_wanted = |d: &&NameDeclaration| {
-        let inside = |w: &Location| w.span.start <= d.at.span.start && d.at.span.start < w.span.end;
-        !has(&d.name) && wanted.iter().any(|w| w.file == d.at.file && inside(w))
-    };
-    let names: Vec<&str> = takes.filter(is_wanted).map(|d| &*d.name).collect();
-    if names.is_empty() {
+    let mut pairs: Vec<(&str, String)> = Vec::new();
+    for name in omitted_inputs(analysis, at.file, node, callee, passed) {
+        let value = match (dialect, own_input(analysis, at.file, mapping, name)) {
+            ("agntz", true) => format!("\"{{{{{name}}}}}\""),
+            ("aegis", true) => format!("\"{{{{input.{name}}}}}\""),
+            (_, true) => format!("\"{{{{ inputs.{name} }}}}\""),
+            _ => "\"\"".to_owned(),
+        };
+        pairs.push((name, value));
+    }
+    if pairs.is_empty() {
         return None;
     }
-    let value = |name: &str| match (dialect, own_input(analysis, at.file, mapping, name)) {
-        ("agntz", true) => format!("\"{{{{{name}}}}}\""),
-        ("aegis", true) => format!("\"{{{{input.{name}}}}}\""),
-        (_, true) => format!("\"{{{{ inputs.{name} }}}}\""),
-        _ => "\"\"".to_owned(),
-    };
-    let pairs: Vec<(&str, String)> = names.iter().map(|name| (*name, value(name))).collect();
-    let short = pairs.iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>().join(", ");
     let edit = match given {
-        Some(entry) => {
-            let (first, rest) = pairs.split_first()?;
-            // With braces, the entries are joined with commas; otherwise they are on separate lines.
-            let more = |between: &str| rest.iter().map(|(n, v)| format!("{between}{n}: {v}")).collect::<String>();
-            let margin = entry
-                .value
-                .as_mapping()?
-                .entries
-                .first()
-                .map(|e| insertion::indentation_column(analysis.file_text(at.file), e.key.span.start));
-            let lines = more(&format!("\n{}", " ".repeat(margin.unwrap_or(0))));
-            let (below, beside) = (format!("{}{lines}", first.1), format!("{}{}", first.1, more(", ")));
-            insertion::insert_entry(analysis, at.file, &entry.value, first.0, &below, &beside)
-        }
+        Some(entry) => add_to_input(analysis, at.file, &entry.value, &pairs),
         None => {
-            insertion::insert_entry(analysis, at.file, node, key, &format!("{{ {short} }}"), &format!("{{ {short} }}"))
+            let entries: Vec<String> = pairs.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+            let short = format!("{{ {} }}", entries.join(", "));
+            insertion::insert_entry(analysis, at.file, node, key, &short, &short)
         }
     }?;
-    let shown = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-    Some(CreationProposal { title: format!("pass {shown}"), edits: vec![edit], files: Vec::new() })
+    let shown: Vec<String> = pairs.iter().map(|(name, _)| format!("`{name}`")).collect();
+    Some(CreationProposal { title: format!("pass {}", shown.join(", ")), edits: vec![edit], files: Vec::new() })
 }
 
-/// The mapping of the call at a place.
-fn call(root: &YamlNode, at: Span) -> Option<&YamlNode> {
-    Some(find_position(root, at.start).within).filter(|n| n.as_mapping().is_some())
+/// The names of the inputs that a call must pass and does not. `passed`: what it passes.
+fn omitted_inputs<'a>(
+    analysis: &'a FolderAnalysis,
+    file: FileId,
+    call: &YamlNode,
+    callee: Location,
+    passed: Option<&YamlMapping>,
+) -> Vec<&'a str> {
+    // The checker determines which inputs are required.
+    let wanted = lacking(analysis, file, call);
+    let mut names = Vec::new();
+    for input in &analysis.facts().declarations {
+        if input.parent != Some(callee)
+            || input.kind != DeclarationKind::Input
+            || input.schema.schema_keyword("default").is_some()
+            || matches!(passed, Some(passed) if passed.get(&input.name).is_some())
+        {
+            continue;
+        }
+        let start = input.at.span.start;
+        if wanted.iter().any(|w| w.file == input.at.file && w.span.start <= start && start < w.span.end) {
+            names.push(&*input.name);
+        }
+    }
+    names
 }
+
+/// Adds entries to the input of a call.
+fn add_to_input(
+    analysis: &FolderAnalysis,
+    file: FileId,
+    input: &YamlNode,
+    pairs: &[(&str, String)],
+) -> Option<SourceEdit> {
+    let ((first, value), rest) = pairs.split_first()?;
+    let margin = match input.as_mapping()?.entries.first() {
+        Some(entry) => insertion::indentation_column(analysis.file_text(file), entry.key.span.start),
+        None => 0,
+    };
+    // With braces, the entries are joined with commas; otherwise they are on separate lines.
+    let (mut below, mut beside) = (value.clone(), value.clone());
+    for (name, value) in rest {
+        below.push_str(&format!("\n{}{name}: {value}", " ".repeat(margin)));
+        beside.push_str(&format!(", {name}: {value}"));
+    }
+    insertion::insert_entry(analysis, file, input, first, &below, &beside)
+}
+
 
 /// The declarations of the inputs that a call omits, according to the findings.
 fn lacking(analysis: &FolderAnalysis, file: FileId, call: &YamlNode) -> Vec<Location> {
-    let within = |at: Span| call.span.start <= at.start && at.end <= call.span.end;
-    let about = |d: &&Diagnostic| d.rule == "missing-input" && d.file == Some(file) && d.span.is_some_and(within);
-    analysis
-        .displayed_diagnostics()
-        .iter()
-        .filter(about)
-        .flat_map(|d| d.labels.iter().map(|label| label.location))
-        .collect()
+    let mut lacking = Vec::new();
+    for finding in analysis.displayed_diagnostics() {
+        if finding.rule == "missing-input"
+            && finding.file == Some(file)
+            && let Some(at) = finding.span
+            && call.span.start <= at.start
+            && at.end <= call.span.end
+        {
+            lacking.extend(finding.labels.iter().map(|label| label.location));
+        }
+    }
+    lacking
 }
 
 /// Whether the manifest that contains a call has an input with this name, so that it can be passed on.
 fn own_input(analysis: &FolderAnalysis, file: FileId, call: &YamlMapping, name: &str) -> bool {
-    let at = call.entries.first().map_or(0, |e| e.key.span.start);
-    let within = |parent: Location| {
-        let owner = analysis.declaration_of_name(parent);
-        owner.is_some_and(|d| {
-            parent.file == file && (d.parent.is_none() || touches_offset(d.extent, at)) && d.at.file == file
-        })
+    let at = match call.entries.first() {
+        Some(entry) => entry.key.span.start,
+        None => 0,
     };
-    let mut inputs =
-        analysis.facts().declarations.iter().filter(|d| d.kind == DeclarationKind::Input && *d.name == *name);
-    inputs.any(|d| d.at.file == file && d.parent.is_some_and(within) && !touches_call(call, d.at.span))
+    for input in &analysis.facts().declarations {
+        if input.kind == DeclarationKind::Input
+            && *input.name == *name
+            && input.at.file == file
+            && let Some(parent) = input.parent
+            && parent.file == file
+            && let Some(owner) = analysis.declaration_of_name(parent)
+            && owner.at.file == file
+            && (owner.parent.is_none() || touches_offset(owner.extent, at))
+            && !touches_call(call, input.at.span)
+        {
+            return true;
+        }
+    }
+    false
 }
 
 /// Whether a place is in the call itself, whose entries are not inputs of the manifest around it.

@@ -10,16 +10,13 @@ use trefoil_syntax::{FileId, Location, SourceEdit, Span};
 use super::{CreationProposal, insertion};
 use crate::analysis::FolderAnalysis;
 use crate::completion::{list_models, named_by, variable_names};
-use crate::cursor::{PathStep, entry_at, find_position};
+use crate::cursor::{entry_at, find_position, first_entry, last_key};
 
 /// Creates what a key refers to.
 pub fn create_missing(analysis: &FolderAnalysis, dialect: &str, at: Location) -> Option<CreationProposal> {
     let root = analysis.yaml_tree(at.file)?;
     let spot = find_position(root, at.span.start);
-    let key = spot.path.iter().rev().find_map(|step| match step {
-        PathStep::Key(key) => Some(key.as_str()),
-        PathStep::Item(_) => None,
-    })?;
+    let key = last_key(&spot.path)?;
     let name = analysis.text_at(at);
     let around = MissingDefinition { analysis, at, root, call: spot.within.as_mapping(), name };
     if dialect == "sirenspec" && key == "ref" {
@@ -48,7 +45,10 @@ pub fn env_file(
     file: FileId,
     here: impl Fn(Span) -> bool,
 ) -> Option<CreationProposal> {
-    let root = analysis.yaml_tree(file).filter(|_| dialect == "sirenspec")?;
+    if dialect != "sirenspec" {
+        return None;
+    }
+    let root = analysis.yaml_tree(file)?;
     let path = root.as_mapping()?.get("env_file")?.value.as_string()?;
     let at = Location { file, span: path.content_span() };
     let around = MissingDefinition { analysis, at, root, call: None, name: &path.value };
@@ -57,8 +57,10 @@ pub fn env_file(
     if !here(at.span) || path.value.is_empty() || !target.starts_with(&own) || target == own {
         return None;
     }
-    let names = variable_names(analysis, |_| false);
-    let text = names.into_iter().map(|name| format!("{name}=\n")).collect::<String>();
+    let mut text = String::new();
+    for name in variable_names(analysis, |_| false) {
+        text.push_str(&format!("{name}=\n"));
+    }
     around.file(target, format!("create environment file `{}`", path.value), &text)
 }
 
@@ -74,8 +76,12 @@ struct MissingDefinition<'a> {
 impl<'a> MissingDefinition<'a> {
     /// The first model that the folder uses.
     fn model(&self) -> (String, String) {
-        let usual = || ("openai".to_owned(), "gpt-4o-mini".to_owned());
-        list_models(self.analysis).into_iter().find(|(p, n)| !p.is_empty() && !n.is_empty()).unwrap_or_else(usual)
+        for (provider, name) in list_models(self.analysis) {
+            if !provider.is_empty() && !name.is_empty() {
+                return (provider, name);
+            }
+        }
+        ("openai".to_owned(), "gpt-4o-mini".to_owned())
     }
     fn folder(&self) -> Option<PathBuf> {
         let own = Path::new(self.analysis.source_file(self.at.file)?.name());
@@ -93,22 +99,28 @@ impl<'a> MissingDefinition<'a> {
         self.file(path, format!("create {what} `{}` in `{shown}`", self.name), text)
     }
     fn file(&self, path: PathBuf, title: String, text: &str) -> Option<CreationProposal> {
-        let free = !file_access::is_there(&path) && self.analysis.find_file(&path).is_none();
-        free.then(|| CreationProposal { title, edits: Vec::new(), files: vec![(path, text.to_owned())] })
+        if file_access::is_there(&path) || self.analysis.find_file(&path).is_some() {
+            return None;
+        }
+        Some(CreationProposal { title, edits: Vec::new(), files: vec![(path, text.to_owned())] })
     }
     fn edit(&self, title: String, edit: SourceEdit) -> CreationProposal {
         CreationProposal { title, edits: vec![edit], files: Vec::new() }
     }
     /// The inputs of the call: the keys below its `input`.
     fn input_names(&self) -> Vec<&'a str> {
-        let input = self.call.and_then(|call| call.get("input").or_else(|| call.get("inputs")));
-        let input = input.and_then(|e| e.value.as_mapping());
-        input.map(|m| m.entries.iter().map(|e| &*e.key.value).collect()).unwrap_or_default()
+        if let Some(call) = self.call
+            && let Some(input) = first_entry(call, &["input", "inputs"])
+            && let Some(inputs) = input.value.as_mapping()
+        {
+            return inputs.entries.iter().map(|e| &*e.key.value).collect();
+        }
+        Vec::new()
     }
     fn agntz(&self) -> String {
         let (provider, model) = self.model();
         let given = self.input_names();
-        let inputs = given.iter().map(|key| format!("  {key}: string\n")).collect::<String>();
+        let inputs: String = given.iter().map(|key| format!("  {key}: string\n")).collect();
         let schema = if inputs.is_empty() { String::new() } else { format!("inputSchema:\n{inputs}") };
         let prompt = match given.as_slice() {
             [] => "{{userQuery}}".to_owned(),
@@ -161,11 +173,11 @@ impl<'a> MissingDefinition<'a> {
         let (provider, model) = self.model();
         let body = format!("\n  model: \"{provider}:{model}\"\n  system: Say what this agent does.");
         let short = format!("{{ model: \"{provider}:{model}\", system: Say what this agent does. }}");
-        let edit = match self.entry(&["agents"]).filter(|e| insertion::is_open(&e.value)) {
-            Some(agents) => {
+        let edit = match self.entry(&["agents"]) {
+            Some(agents) if insertion::is_open(&agents.value) => {
                 insertion::insert_entry(self.analysis, self.at.file, &agents.value, self.name, &body, &short)
             }
-            None => {
+            _ => {
                 let value = format!("\n  {}:{}", self.name, body.replace('\n', "\n  "));
                 insertion::insert_after(self.analysis, self.at.file, self.root, "version", "agents", &value)
             }
@@ -174,8 +186,7 @@ impl<'a> MissingDefinition<'a> {
     }
     fn node(&self) -> Option<CreationProposal> {
         let nodes = self.entry(&["nodes"])?;
-        let agents = self.entry(&["agents"]).and_then(|e| e.value.as_mapping());
-        let agent = agents.and_then(|m| m.entries.first()).map(|e| &*e.key.value)?;
+        let agent = &self.entry(&["agents"])?.value.as_mapping()?.entries.first()?.key.value;
         let body = format!("\n  agent: {agent}\n  writes: output.{}", self.name);
         let short = format!("{{ agent: {agent}, writes: output.{} }}", self.name);
         let edit = insertion::insert_entry(self.analysis, self.at.file, &nodes.value, self.name, &body, &short)?;
@@ -189,9 +200,11 @@ impl<'a> MissingDefinition<'a> {
             return None;
         }
         let (provider, model) = self.model();
-        let given = self.input_names();
-        let inputs = given.iter().map(|key| format!("  {key}: \"\"\n")).collect::<String>();
-        let read = given.iter().map(|key| format!(" {key}: {{{{ inputs.{key} }}}}")).collect::<String>();
+        let (mut inputs, mut read) = (String::new(), String::new());
+        for key in self.input_names() {
+            inputs.push_str(&format!("  {key}: \"\"\n"));
+            read.push_str(&format!(" {key}: {{{{ inputs.{key} }}}}"));
+        }
         let text = format!(
             "version: \"0.1\"\nagents:\n  worker:\n    model: \"{provider}:{model}\"\n    system: \"Say what this agent \
              does.{read}\"\nnodes:\n  work:\n    agent: worker\n    writes: output.text\ninput:\n  message: \"\"\n{inputs}"

@@ -28,20 +28,28 @@ pub struct CreationProposal {
 
 /// What can be created for a part of a file.
 pub fn list_creations(analysis: &FolderAnalysis, file: FileId, span: Span) -> Vec<CreationProposal> {
-    let Some(front) = analysis.dialect(file).filter(|_| !retained_findings::is_broken(analysis, file)) else {
+    let Some(front) = analysis.dialect(file) else { return Vec::new() };
+    if retained_findings::is_broken(analysis, file) {
         return Vec::new();
-    };
+    }
     let dialect = front.name();
     let mut out: Vec<CreationProposal> = Vec::new();
     let here = |at: Span| touches_offset(at, span.start) || span.start <= at.start && at.end <= span.end;
-    for mention in analysis.mentions_in(file).filter(|m| here(m.at.span)) {
+    for mention in analysis.mentions_in(file) {
+        if !here(mention.at.span) {
+            continue;
+        }
         let made = match (mention.template, mention.to) {
             (false, None) => missing_definition::create_missing(analysis, dialect, mention.at),
             (false, Some(to)) => input::pass_inputs(analysis, dialect, mention.at, to),
             (true, None) => input::declare_input(analysis, dialect, mention),
             (true, Some(_)) => None,
         };
-        out.extend(made.filter(|m| !out.contains(m)));
+        if let Some(made) = made
+            && !out.contains(&made)
+        {
+            out.push(made);
+        }
     }
     out.extend(missing_definition::env_file(analysis, dialect, file, here));
     out
