@@ -40,29 +40,29 @@ pub struct ActionProposal<'a> {
 
 /// The actions for the findings in a part of a file, and for the whole file.
 pub fn list_actions(analysis: &FolderAnalysis, file: FileId, span: Span) -> Vec<ActionProposal<'_>> {
-    let mut out = Vec::new();
-    let here = |d: &&Diagnostic| {
+    let mut here: Vec<&Diagnostic> = Vec::new();
+    for d in file_diagnostics(analysis, file) {
         let at = diagnostics::underlined_span(analysis, d);
-        at.start <= span.end && span.start <= at.end
-    };
-    let found: Vec<&Diagnostic> = file_diagnostics(analysis, file).filter(here).collect();
-    for d in &found {
+        if at.start <= span.end && span.start <= at.end {
+            here.push(d);
+        }
+    }
+    let mut out = Vec::new();
+    for d in &here {
         if let Some(fix) = &d.fix {
-            let edits = fix.edits.clone();
-            let title = fix.message.clone();
             out.push(ActionProposal {
-                title,
+                title: fix.message.clone(),
                 kind: ActionKind::Quick,
                 diagnostic: Some(d),
                 preferred: fix.safe,
-                edits,
+                edits: fix.edits.clone(),
             });
         }
     }
-    for d in &found {
+    for d in &here {
         out.extend(allow(analysis, file, d));
     }
-    let all = every(analysis, file);
+    let all = edits_of(&select_safe_fixes(analysis, file));
     if !all.is_empty() {
         let title = "apply all safe fixes".to_owned();
         out.push(ActionProposal { title, kind: ActionKind::All, diagnostic: None, preferred: false, edits: all });
@@ -70,16 +70,28 @@ pub fn list_actions(analysis: &FolderAnalysis, file: FileId, span: Span) -> Vec<
     out
 }
 
-/// The safe fixes of a file that do not overlap, as `check --fix` selects them in its first round.
-fn every(analysis: &FolderAnalysis, file: FileId) -> Vec<SourceEdit> {
-    select_safe_fixes(analysis, file).into_iter().flat_map(|(_, fix)| fix.edits.iter().cloned()).collect()
+fn edits_of(fixes: &[(&'static str, &Fix)]) -> Vec<SourceEdit> {
+    let mut edits = Vec::new();
+    for (_, fix) in fixes {
+        edits.extend(fix.edits.iter().cloned());
+    }
+    edits
 }
 
+/// The safe fixes of a file that do not overlap, as `check --fix` selects them in its first round, with their rules.
 fn select_safe_fixes(analysis: &FolderAnalysis, file: FileId) -> Vec<(&'static str, &Fix)> {
-    let all = file_diagnostics(analysis, file).filter_map(|d| Some((d.rule, d.fix.as_deref()?)));
-    let all: Vec<_> = all.filter(|(_, f)| f.safe && f.edits.iter().all(|e| e.location.file == file)).collect();
-    let chosen = edit::compatible_fixes(all.iter().map(|(_, fix)| *fix));
-    all.into_iter().filter(|(_, fix)| chosen.iter().any(|c| std::ptr::eq(*c, *fix))).collect()
+    let mut fixes: Vec<(&'static str, &Fix)> = Vec::new();
+    for d in file_diagnostics(analysis, file) {
+        if let Some(fix) = d.fix.as_deref()
+            && fix.safe
+            && fix.edits.iter().all(|e| e.location.file == file)
+        {
+            fixes.push((d.rule, fix));
+        }
+    }
+    let chosen = edit::compatible_fixes(fixes.iter().map(|(_, fix)| *fix));
+    fixes.retain(|(_, fix)| chosen.iter().any(|c| std::ptr::eq(*c, *fix)));
+    fixes
 }
 
 /// The edits of all safe fixes that cause no new findings. `after` returns the analysis after some edits.
@@ -90,9 +102,12 @@ pub fn proven_edits(
 ) -> Vec<SourceEdit> {
     let chosen = select_safe_fixes(analysis, file);
     let mut holds = |fixes: &[(&'static str, &Fix)]| {
-        let edits: Vec<SourceEdit> = fixes.iter().flat_map(|(_, f)| f.edits.iter().cloned()).collect();
+        let edits = edits_of(fixes);
         let rules: Vec<&str> = fixes.iter().map(|(rule, _)| *rule).collect();
-        after(&edits).is_some_and(|after| is_better(analysis, &after, &rules)).then_some(edits)
+        match after(&edits) {
+            Some(after) if is_better(analysis, &after, &rules) => Some(edits),
+            _ => None,
+        }
     };
     if let Some(edits) = holds(&chosen) {
         return edits;
@@ -111,20 +126,35 @@ pub fn proven_edits(
 /// Whether edits fixed the findings of these rules. New findings that the mistakes had hidden are accepted, but not
 /// more errors than before, and not the same mistake elsewhere.
 fn is_better(before: &FolderAnalysis, after: &FolderAnalysis, rules: &[&str]) -> bool {
-    let errors = |a: &FolderAnalysis| a.diagnostics().iter().filter(|d| d.severity == FindingSeverity::Error).count();
-    let key = |a: &FolderAnalysis, d: &Diagnostic| {
-        let name = d.file.and_then(|f| a.source_file(f)).map(|f| f.name().to_owned());
-        (name, d.rule, d.message.clone())
-    };
-    let known: HashSet<_> = before.diagnostics().iter().map(|d| key(before, d)).collect();
-    let mut again = after.diagnostics().iter().filter(|d| rules.contains(&d.rule));
-    errors(after) <= errors(before) && again.all(|d| known.contains(&key(after, d)))
+    if count_errors(after) > count_errors(before) {
+        return false;
+    }
+    let known: HashSet<_> = before.diagnostics().iter().map(|d| finding_key(before, d)).collect();
+    for d in after.diagnostics() {
+        if rules.contains(&d.rule) && !known.contains(&finding_key(after, d)) {
+            return false;
+        }
+    }
+    true
+}
+
+fn count_errors(analysis: &FolderAnalysis) -> usize {
+    analysis.diagnostics().iter().filter(|d| d.severity == FindingSeverity::Error).count()
+}
+
+/// What a finding has in common with the same one after a change: its file, its rule and its message.
+fn finding_key(analysis: &FolderAnalysis, d: &Diagnostic) -> (Option<String>, &'static str, String) {
+    let source = diagnostics::source_of(analysis, d);
+    (source.map(|source| source.name().to_owned()), d.rule, d.message.clone())
 }
 
 /// A comment that suppresses a finding, on a separate line above the key whose value has it. Load errors cannot be
 /// suppressed.
 fn allow<'a>(analysis: &'a FolderAnalysis, file: FileId, d: &'a Diagnostic) -> Option<ActionProposal<'a>> {
-    find_rule(d.rule).filter(|_| !keeps_from_loading(d) && !is_about_suppressions(d.rule))?;
+    find_rule(d.rule)?;
+    if keeps_from_loading(d) || is_about_suppressions(d.rule) {
+        return None;
+    }
     let span = d.span?;
     let text = analysis.file_text(file);
     let mut start = span.start;

@@ -1,6 +1,6 @@
 //! Diagnostics: the findings of a check for each file, as an editor shows them.
 
-use trefoil_syntax::{Diagnostic, FileId, Span};
+use trefoil_syntax::{Diagnostic, FileId, SourceFile, Span};
 
 use crate::analysis::FolderAnalysis;
 
@@ -20,11 +20,18 @@ pub fn file_diagnostics(analysis: &FolderAnalysis, file: FileId) -> impl Iterato
 
 /// The bytes that a finding underlines. A finding about the whole file underlines its first line.
 pub fn underlined_span(analysis: &FolderAnalysis, diagnostic: &Diagnostic) -> Span {
-    let Some(span) = diagnostic.span else {
-        let first = diagnostic.file.and_then(|f| analysis.source_file(f)).map(|f| f.line_span(1));
-        return first.unwrap_or_default();
-    };
-    span
+    if let Some(span) = diagnostic.span {
+        return span;
+    }
+    match source_of(analysis, diagnostic) {
+        Some(source) => source.line_span(1),
+        None => Span::default(),
+    }
+}
+
+/// The file that a finding is about.
+pub fn source_of<'a>(analysis: &'a FolderAnalysis, diagnostic: &Diagnostic) -> Option<&'a SourceFile> {
+    analysis.source_file(diagnostic.file?)
 }
 
 /// The text that an editor shows.

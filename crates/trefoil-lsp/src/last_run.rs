@@ -71,8 +71,10 @@ impl LastRuns {
     /// Applies the client's settings. `lastRun: false` disables the feature; `store` is the location of the store.
     pub fn apply_settings(&mut self, settings: &serde_json::Value) {
         self.off = settings.get("lastRun").and_then(serde_json::Value::as_bool) == Some(false);
-        let place = settings.get("store").and_then(serde_json::Value::as_str).filter(|place| !place.is_empty());
-        self.place = place.map(OsString::from);
+        self.place = match settings.get("store").and_then(serde_json::Value::as_str) {
+            Some(place) if !place.is_empty() => Some(OsString::from(place)),
+            _ => None,
+        };
         self.reader = None;
     }
 
@@ -90,8 +92,10 @@ impl LastRuns {
     /// Describes what the edit of a file would change in its last run, or why this cannot be determined.
     pub fn explain_edit(&mut self, file: &Path, names: Vec<String>, options: LoadOptions) -> Result<String, String> {
         let file = file.to_owned();
-        let said = self.read(Some(COMMAND), move |lookup| lookup.why(&file, &names, &options));
-        said.unwrap_or_else(|| Err("the store does not respond".to_owned()))
+        match self.read(Some(COMMAND), move |lookup| lookup.why(&file, &names, &options)) {
+            Some(said) => said,
+            None => Err("the store does not respond".to_owned()),
+        }
     }
 
     /// Runs something on the thread that reads the store. `None` if it takes too long; it then continues there.
@@ -140,15 +144,22 @@ impl LastRuns {
 
 /// The option that names a store; empty for the user's.
 fn option_of(place: Option<&OsString>) -> String {
-    let place = place.and_then(|place| StoreLocation::parse(place, |name| std::env::var_os(name)).ok());
-    place.as_ref().map(store_option).unwrap_or_default()
+    if let Some(place) = place
+        && let Ok(location) = StoreLocation::parse(place, |name| std::env::var_os(name))
+    {
+        return store_option(&location);
+    }
+    String::new()
 }
 
 impl StoreReaderThread {
     fn start(place: Option<OsString>) -> Option<Self> {
         let env = |name: &str| std::env::var_os(name);
         let named = option_of(place.as_ref());
-        let location = place.map_or_else(|| StoreLocation::of_user(env), |place| StoreLocation::parse(&place, env));
+        let location = match place {
+            Some(place) => StoreLocation::parse(&place, env),
+            None => StoreLocation::of_user(env),
+        };
         let budget = if matches!(location, Ok(StoreLocation::Server(_))) { SERVER } else { FILE };
         let (work, jobs) = channel::<StoreLookupJob>();
         let reads = move || {
@@ -191,7 +202,9 @@ struct CachedLastRun {
 impl LastRunLookup {
     /// The store, unless it could not be read a moment ago.
     fn store(&mut self) -> Option<Arc<dyn Store>> {
-        if self.failed.is_some_and(|at| at.elapsed() < AFTER_FAILURE) {
+        if let Some(at) = self.failed
+            && at.elapsed() < AFTER_FAILURE
+        {
             return None;
         }
         self.failed = None;
@@ -220,17 +233,22 @@ impl LastRunLookup {
         };
         let newest = newest.runs.into_iter().next().map(|record| record.run);
         // If nothing was found, that may be because the store failed.
-        let holds = |seen: &&CachedLastRun| {
-            seen.newest == newest && (seen.known.is_some() || seen.at.elapsed() < AFTER_FAILURE)
-        };
-        if let Some(seen) = self.known.get(file).filter(holds) {
-            let now = seen.known.as_ref().map(|known| self.runtime.block_on(state(&*store, &known.run.run)));
-            if now.flatten() == seen.state {
+        if let Some(seen) = self.known.get(file)
+            && seen.newest == newest
+            && (seen.known.is_some() || seen.at.elapsed() < AFTER_FAILURE)
+        {
+            let now = match &seen.known {
+                Some(known) => self.runtime.block_on(state(&*store, &known.run.run)),
+                None => None,
+            };
+            if now == seen.state {
                 return seen.known.clone();
             }
         }
-        let found = self.runtime.block_on(read(store, &self.named, file, names));
-        let (state, known) = found.map_or((None, None), |(known, state)| (Some(state), Some(Arc::new(known))));
+        let (state, known) = match self.runtime.block_on(read(store, &self.named, file, names)) {
+            Some((known, state)) => (Some(state), Some(Arc::new(known))),
+            None => (None, None),
+        };
         self.known.insert(file.to_owned(), CachedLastRun { newest, state, known: known.clone(), at: Instant::now() });
         known
     }
@@ -252,7 +270,8 @@ impl LastRunLookup {
 
 /// How far a run is.
 async fn state(store: &dyn Store, run: &str) -> Option<(u64, Status)> {
-    store.record(run).await.ok().map(|record| (record.entries, record.status))
+    let record = store.record(run).await.ok()?;
+    Some((record.entries, record.status))
 }
 
 /// `named`: the option that names the store.
@@ -267,9 +286,10 @@ async fn read(
     if state.0 > LONGEST {
         return None;
     }
-    let stored = StoredRun::read_run(&*store, &run.run).await;
-    let options = stored.map(|stored| RunOptions::of_stored(named.to_owned(), &stored));
-    let options = options.unwrap_or_else(|_| RunOptions::of_store(named.to_owned()));
+    let options = match StoredRun::read_run(&*store, &run.run).await {
+        Ok(stored) => RunOptions::of_stored(named.to_owned(), &stored),
+        Err(_) => RunOptions::of_store(named.to_owned()),
+    };
     let prompted = run.read_prompts(store).await.unwrap_or_default();
     Some((LastRunDetails { run, options, prompted }, state))
 }
@@ -309,7 +329,10 @@ fn reason(reason: &ChangeReason) -> String {
 
 /// Adds a line for each step that would not keep its result, with those of the flow that it calls below it.
 fn repeated(all: &[ActivityDecision], indent: &str, lines: &mut Vec<String>) {
-    for line in all.iter().filter(|line| !line.fate.is_kept()) {
+    for line in all {
+        if line.fate.is_kept() {
+            continue;
+        }
         let what = match line.fate {
             ReuseDecision::New => "new",
             ReuseDecision::Later => "depends on the new results",
@@ -325,7 +348,10 @@ fn repeated(all: &[ActivityDecision], indent: &str, lines: &mut Vec<String>) {
 /// Formats the preview as lines.
 fn told(run: &str, preview: &EditPreview) -> String {
     let mut lines = Vec::new();
-    let kept = preview.lines.iter().flat_map(ActivityDecision::and_called).filter(|line| line.fate.is_kept()).count();
+    let mut kept = 0;
+    for line in &preview.lines {
+        kept += line.and_called().filter(|line| line.fate.is_kept()).count();
+    }
     repeated(&preview.lines, "", &mut lines);
     if let Some(error) = &preview.error {
         lines.push(error.to_string());

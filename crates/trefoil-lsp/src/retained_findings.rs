@@ -6,7 +6,7 @@
 //! part. Other files keep their findings, unless their text has changed.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::Path;
 
 use trefoil_syntax::diagnostic::DiagnosticLabel;
 use trefoil_syntax::{Diagnostic, FileId, FindingSeverity, Location, Span};
@@ -29,36 +29,43 @@ pub fn is_broken(analysis: &FolderAnalysis, file: FileId) -> bool {
 
 /// Whether any file has become invalid YAML.
 pub fn is_newly_broken(now: &FolderAnalysis, before: &FolderAnalysis) -> bool {
-    let broken = |a: &FolderAnalysis| -> Vec<PathBuf> {
-        let files = a.diagnostics().iter().filter(|d| breaks(d)).filter_map(|d| a.file_path(d.file?));
-        files.map(ToOwned::to_owned).collect()
-    };
-    let known = broken(before);
-    broken(now).iter().any(|path| !known.contains(path))
+    let known = broken_files(before);
+    broken_files(now).iter().any(|path| !known.contains(path))
+}
+
+/// The files that could not be read as YAML.
+fn broken_files(analysis: &FolderAnalysis) -> Vec<&Path> {
+    let mut paths = Vec::new();
+    for finding in analysis.diagnostics() {
+        if breaks(finding)
+            && let Some(file) = finding.file
+        {
+            paths.extend(analysis.file_path(file));
+        }
+    }
+    paths
 }
 
 /// The findings to show, based on those that were shown before.
 pub fn displayed_findings(now: &FolderAnalysis, before: &FolderAnalysis) -> Vec<Diagnostic> {
-    let moves: HashMap<FileId, TextShift> = before
-        .list_files()
-        .filter_map(|(path, old)| {
-            let new = now.find_file(path)?;
-            Some((old, TextShift::between(new, before.file_text(old), now.file_text(new))))
-        })
-        .collect();
-    let broken = |file| is_broken(now, file);
-    let edited = |file| moves.values().any(|m| m.to == file && !m.is_none());
-    let fresh = now.diagnostics().iter().filter(|d| match d.file {
-        Some(file) if broken(file) => of_yaml(d),
-        // A new file has no earlier findings to keep.
-        Some(file) => edited(file) || !moves.values().any(|m| m.to == file),
-        None => true,
-    });
-    let mut out: Vec<Diagnostic> = fresh.cloned().collect();
-    for d in before.displayed_diagnostics().iter().filter(|d| !of_yaml(d)) {
-        let Some(by) = d.file.and_then(|file| moves.get(&file)) else { continue };
-        if (broken(by.to) || by.is_none())
-            && let Some(moved) = moved(d, by, &moves)
+    let mut moves: HashMap<FileId, TextShift> = HashMap::new();
+    for (path, old) in before.list_files() {
+        if let Some(new) = now.find_file(path) {
+            moves.insert(old, TextShift::between(new, before.file_text(old), now.file_text(new)));
+        }
+    }
+    let mut out: Vec<Diagnostic> = Vec::new();
+    for finding in now.diagnostics() {
+        if is_fresh(finding, now, &moves) {
+            out.push(finding.clone());
+        }
+    }
+    for finding in before.displayed_diagnostics() {
+        if !of_yaml(finding)
+            && let Some(file) = finding.file
+            && let Some(shift) = moves.get(&file)
+            && (is_broken(now, shift.to) || shift.is_none())
+            && let Some(moved) = moved(finding, shift, &moves)
         {
             out.push(moved);
         }
@@ -67,19 +74,34 @@ pub fn displayed_findings(now: &FolderAnalysis, before: &FolderAnalysis) -> Vec<
     out
 }
 
+/// Whether a new finding is shown.
+fn is_fresh(finding: &Diagnostic, now: &FolderAnalysis, moves: &HashMap<FileId, TextShift>) -> bool {
+    let Some(file) = finding.file else { return true };
+    if is_broken(now, file) {
+        return of_yaml(finding);
+    }
+    match moves.values().find(|shift| shift.to == file) {
+        Some(shift) => !shift.is_none(),
+        // A new file has no earlier findings to keep.
+        None => true,
+    }
+}
+
 /// A finding at its new place. Its fix is dropped, because it was made for another text.
 fn moved(d: &Diagnostic, by: &TextShift, moves: &HashMap<FileId, TextShift>) -> Option<Diagnostic> {
     let span = match d.span {
         Some(span) => Some(by.span(span)?),
         None => None,
     };
-    let label = |label: &DiagnosticLabel| {
-        let by = moves.get(&label.location.file)?;
-        let location = Location::new(by.to, by.span(label.location.span)?);
-        Some(DiagnosticLabel { location, message: label.message.clone() })
-    };
-    let labels = d.labels.iter().filter_map(label).collect();
-    let fix = d.fix.clone().filter(|_| moves.values().all(TextShift::is_none));
+    let mut labels = Vec::new();
+    for label in &d.labels {
+        if let Some(by) = moves.get(&label.location.file)
+            && let Some(span) = by.span(label.location.span)
+        {
+            labels.push(DiagnosticLabel { location: Location::new(by.to, span), message: label.message.clone() });
+        }
+    }
+    let fix = if moves.values().all(TextShift::is_none) { d.fix.clone() } else { None };
     Some(Diagnostic { file: Some(by.to), span, labels, fix, ..d.clone() })
 }
 
@@ -95,9 +117,9 @@ struct TextShift {
 
 impl TextShift {
     fn between(to: FileId, old: &str, new: &str) -> Self {
-        let head = old.bytes().zip(new.bytes()).take_while(|(a, b)| a == b).count();
+        let head = count_equal(old.bytes(), new.bytes());
         let left = old.len().min(new.len()) - head;
-        let tail = old.bytes().rev().zip(new.bytes().rev()).take(left).take_while(|(a, b)| a == b).count();
+        let tail = count_equal(old.bytes().rev().take(left), new.bytes().rev());
         Self { to, head: head as u32, tail: ((old.len() - tail) as u32, (new.len() - tail) as u32) }
     }
     fn is_none(&self) -> bool {
@@ -107,9 +129,24 @@ impl TextShift {
         if span.end <= self.head {
             return Some(span);
         }
+        if span.start < self.tail.0 {
+            return None;
+        }
         let offset = |at: u32| at - self.tail.0 + self.tail.1;
-        (span.start >= self.tail.0).then(|| Span::new(offset(span.start), offset(span.end)))
+        Some(Span::new(offset(span.start), offset(span.end)))
     }
+}
+
+/// The number of equal items at the start of two sequences.
+pub fn count_equal<T: PartialEq>(one: impl Iterator<Item = T>, other: impl Iterator<Item = T>) -> usize {
+    let mut count = 0;
+    for (a, b) in one.zip(other) {
+        if a != b {
+            break;
+        }
+        count += 1;
+    }
+    count
 }
 
 #[cfg(test)]

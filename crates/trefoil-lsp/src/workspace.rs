@@ -98,8 +98,8 @@ impl EditorWorkspace {
     }
     /// Drops the analyses that a change of this file makes outdated.
     fn forget(&mut self, path: &Path) {
-        let root = self.buffers.get(path).map(|b| b.root.clone());
-        self.analyses.retain(|at, analysis| Some(at) != root.as_ref() && analysis.find_file(path).is_none());
+        let root = self.buffers.get(path).map(|buffer| &buffer.root);
+        self.analyses.retain(|at, analysis| Some(at) != root && analysis.find_file(path).is_none());
     }
     /// Creates missing analyses. Returns whether there were any.
     pub fn analyse_missing(&mut self) -> bool {
@@ -109,13 +109,15 @@ impl EditorWorkspace {
         missing.retain(|root| !self.analyses.contains_key(root));
         for root in &missing {
             let mut analysis = self.check(root, []);
-            let broken =
-                self.whole.get(root).filter(|before| retained_findings::is_newly_broken(&analysis, before)).cloned();
-            if let Some(before) = &broken {
+            let mut newly_broken = false;
+            if let Some(before) = self.whole.get(root)
+                && retained_findings::is_newly_broken(&analysis, before)
+            {
+                newly_broken = true;
                 analysis.set_displayed_diagnostics(retained_findings::displayed_findings(&analysis, before));
             }
             let analysis = Arc::new(analysis);
-            if broken.is_none() {
+            if !newly_broken {
                 self.whole.insert(root.clone(), analysis.clone());
             }
             self.analyses.insert(root.clone(), analysis);
@@ -156,11 +158,12 @@ impl EditorWorkspace {
     }
     /// The folder whose analysis is used for a file: for an open file, its own folder.
     pub fn speaks_for(&self, path: &Path) -> Option<&Path> {
-        let own = self.buffers.get(path).map(|b| &*b.root);
-        own.or_else(|| {
-            let with = self.analyses.iter().filter(|(_, a)| a.find_file(path).is_some());
-            with.map(|(root, _)| &**root).min_by_key(|root| root.as_os_str().len())
-        })
+        if let Some(buffer) = self.buffers.get(path) {
+            return Some(&buffer.root);
+        }
+        let with = self.analyses.iter().filter(|(_, analysis)| analysis.find_file(path).is_some());
+        let (root, _) = with.min_by_key(|(root, _)| root.as_os_str().len())?;
+        Some(root)
     }
     /// The texts of open buffers.
     fn texts(&self) -> HashMap<PathBuf, Arc<str>> {
@@ -180,10 +183,12 @@ impl EditorWorkspace {
         checks: Option<CheckOptions>,
     ) -> FolderAnalysis {
         let mut overlay = self.texts();
-        overlay.extend(instead.into_iter().map(|(path, text)| (path, text.into())));
+        for (path, text) in instead {
+            overlay.insert(path, text.into());
+        }
         let within = self.folders.iter().any(|folder| root.starts_with(folder));
         let options = LoadOptions {
-            max_files: (!within).then_some(STRANGE_FILES),
+            max_files: if within { None } else { Some(STRANGE_FILES) },
             checks,
             scopes: true,
             overlay: Arc::new(overlay),
@@ -205,7 +210,10 @@ impl EditorWorkspace {
         let Some(within) = within else { return own };
         let mut root = own.clone();
         let mut without = 0;
-        for folder in own.ancestors().skip(1).take_while(|f| f.starts_with(within)) {
+        for folder in own.ancestors().skip(1) {
+            if !folder.starts_with(within) {
+                break;
+            }
             if holds_manifest(folder) {
                 root = folder.to_owned();
                 without = 0;
@@ -222,14 +230,17 @@ impl EditorWorkspace {
 
 /// Whether a folder directly contains a manifest.
 fn holds_manifest(folder: &Path) -> bool {
-    file_access::yaml_files(folder, PEEKS).into_iter().any(|path| {
-        let Ok(bytes) = file_access::AllowedFolders::new([folder.to_owned()]).read_file(&path, PEEK) else {
-            return false;
-        };
-        let source = SourceFile::from_bytes("", bytes);
-        let parsed = yaml::parse(FileId(0), &source, &yaml::YamlLimits::default());
-        parsed.root.is_some_and(|root| !matches!(detect_dialect(&root), DialectDetection::Unknown))
-    })
+    file_access::yaml_files(folder, PEEKS).iter().any(|path| is_manifest(folder, path))
+}
+
+fn is_manifest(folder: &Path, path: &Path) -> bool {
+    let Ok(bytes) = file_access::AllowedFolders::new([folder.to_owned()]).read_file(path, PEEK) else {
+        return false;
+    };
+    let source = SourceFile::from_bytes("", bytes);
+    let parsed = yaml::parse(FileId(0), &source, &yaml::YamlLimits::default());
+    let Some(root) = parsed.root else { return false };
+    !matches!(detect_dialect(&root), DialectDetection::Unknown)
 }
 
 /// Every rule at its default level, and hints, which editors show faintly.

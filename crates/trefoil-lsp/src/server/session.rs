@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gen_lsp_types::{
-    DiagnosticTag, DidChangeTextDocumentParams, DidChangeWorkspaceFoldersParams, DidCloseTextDocumentParams,
-    DidOpenTextDocumentParams, InitializeParams, Position, ResourceOperationKind, TextDocumentContentChangeEvent, Uri,
-    WorkspaceFolders,
+    ClientCapabilities, DiagnosticTag, DiagnosticsCapabilities, DidChangeTextDocumentParams,
+    DidChangeWorkspaceFoldersParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams, InitializeParams, Position,
+    PositionEncodingKind, ResourceOperationKind, TextDocumentContentChangeEvent, Uri, WorkspaceFolders,
 };
 use lsp_server::{Message, Request, RequestId};
 use serde::de::DeserializeOwned;
@@ -80,37 +80,36 @@ pub struct RequestPosition {
 impl EditorSession {
     /// Applies the client's capabilities and settings.
     pub fn apply_client_settings(&mut self, params: &InitializeParams) {
-        let general = params.capabilities.general.as_ref();
-        let offered = general.and_then(|g| g.position_encodings.as_deref()).unwrap_or_default();
-        self.encoding = ColumnEncoding::from_offered(offered);
-        let workspace = params.capabilities.workspace.as_ref();
-        let watching = workspace.and_then(|w| w.did_change_watched_files.as_ref());
-        self.watches = watching.and_then(|w| w.dynamic_registration).unwrap_or(false);
-        let document = params.capabilities.text_document.as_ref();
-        let diagnostics = document.and_then(|d| d.publish_diagnostics.as_ref());
-        self.related = diagnostics.and_then(|p| p.diagnostics_capabilities.related_information).unwrap_or(false);
-        // If a client does not state its tags, send all: older clients show those that they know.
-        let tags = diagnostics.and_then(|p| p.diagnostics_capabilities.tag_support.as_ref());
-        self.tags = tags
-            .map_or_else(|| vec![DiagnosticTag::Unnecessary, DiagnosticTag::Deprecated], |tags| tags.value_set.clone());
-        self.pulls = document.is_some_and(|d| d.diagnostic.is_some());
-        self.refreshes = workspace.and_then(|w| w.diagnostics.as_ref()?.refresh_support).unwrap_or(false);
-        let edits = workspace.and_then(|w| w.workspace_edit.as_ref());
-        let operations = edits.and_then(|e| e.resource_operations.as_deref()).unwrap_or_default();
+        let capabilities = &params.capabilities;
+        self.encoding = ColumnEncoding::from_offered(offered_encodings(capabilities).unwrap_or_default());
+        self.watches = can_watch(capabilities).unwrap_or(false);
+        self.pulls = matches!(&capabilities.text_document, Some(document) if document.diagnostic.is_some());
+        self.refreshes = can_refresh(capabilities).unwrap_or(false);
+        let operations = resource_operations(capabilities).unwrap_or_default();
         self.creates = operations.contains(&ResourceOperationKind::Create);
-        let experimental = params.capabilities.experimental.clone().and_then(|e| serde_json::to_value(e).ok());
-        let known = experimental.as_ref().and_then(|e| e.pointer("/commands/commands")?.as_array());
-        let has = |does: &LensAction| known.is_some_and(|all| all.iter().any(|name| name == does.command_name()));
-        self.commands = LensAction::ALL.iter().copied().filter(|does| has(does)).collect();
-        if let Some(options) = params.initialization_options.as_ref().and_then(|o| serde_json::to_value(o).ok()) {
+        self.commands = client_commands(capabilities);
+        // If a client does not state its tags, send all: older clients show those that they know.
+        self.tags = vec![DiagnosticTag::Unnecessary, DiagnosticTag::Deprecated];
+        self.related = false;
+        if let Some(shown) = shown_diagnostics(capabilities) {
+            self.related = shown.related_information.unwrap_or(false);
+            if let Some(tags) = &shown.tag_support {
+                self.tags.clone_from(&tags.value_set);
+            }
+        }
+        if let Some(options) = &params.initialization_options
+            && let Ok(options) = serde_json::to_value(options)
+        {
             self.last_runs.apply_settings(&options);
         }
-        let mut folders: Vec<PathBuf> = match &params.workspace_folders_initialize_params.workspace_folders {
-            Some(WorkspaceFolders::WorkspaceFolderList(list)) => {
-                list.iter().filter_map(|f| uri::to_path(&f.uri)).collect()
+        let mut folders: Vec<PathBuf> = Vec::new();
+        if let Some(WorkspaceFolders::WorkspaceFolderList(list)) =
+            &params.workspace_folders_initialize_params.workspace_folders
+        {
+            for folder in list {
+                folders.extend(uri::to_path(&folder.uri));
             }
-            _ => Vec::new(),
-        };
+        }
         if folders.is_empty() {
             #[allow(deprecated, reason = "older clients have nothing else")]
             folders.extend(params.root_uri.as_ref().and_then(uri::to_path));
@@ -118,9 +117,12 @@ impl EditorSession {
         self.set_folders(folders);
     }
     fn set_folders(&mut self, folders: Vec<PathBuf>) {
-        let linked =
-            folders.iter().map(|folder| (resolve_links(folder), folder.clone())).filter(|(real, given)| real != given);
-        self.links.extend(linked.collect::<Vec<_>>());
+        for folder in &folders {
+            let real = resolve_links(folder);
+            if real != *folder {
+                self.links.push((real, folder.clone()));
+            }
+        }
         self.workspace.set_folders(folders);
     }
     /// The encoding of columns.
@@ -130,7 +132,7 @@ impl EditorSession {
     /// Handles a notification. Returns a request that results from it.
     pub fn handle_notification(&mut self, method: &str, params: Value) -> Option<Request> {
         if method == "initialized" {
-            return self.watches.then(watch);
+            return if self.watches { Some(watch()) } else { None };
         }
         match method {
             "textDocument/didOpen" => self.opened(params),
@@ -188,11 +190,17 @@ impl EditorSession {
     }
     fn moved(&mut self, params: Value) -> Option<()> {
         let event = read::<DidChangeWorkspaceFoldersParams>(params)?.event;
-        let gone: Vec<PathBuf> =
-            event.removed.iter().filter_map(|f| uri::to_path(&f.uri)).map(|p| resolve_links(&p)).collect();
-        let mut folders: Vec<PathBuf> =
-            self.workspace.open_folders().iter().filter(|f| !gone.contains(f)).cloned().collect();
-        folders.extend(event.added.iter().filter_map(|f| uri::to_path(&f.uri)));
+        let mut gone: Vec<PathBuf> = Vec::new();
+        for folder in &event.removed {
+            if let Some(path) = uri::to_path(&folder.uri) {
+                gone.push(resolve_links(&path));
+            }
+        }
+        let mut folders = self.workspace.open_folders().to_vec();
+        folders.retain(|folder| !gone.contains(folder));
+        for folder in &event.added {
+            folders.extend(uri::to_path(&folder.uri));
+        }
         self.links.retain(|(real, _)| !gone.contains(real));
         self.set_folders(folders);
         Some(())
@@ -206,7 +214,8 @@ impl EditorSession {
     }
     /// The tokens that were sent last for a file, if they have this id.
     pub fn sent_tokens(&self, uri: &Uri, id: &str) -> Option<&[u32]> {
-        self.tokens.get(&uri.0).filter(|(known, _)| known == id).map(|(_, data)| &**data)
+        let (known, data) = self.tokens.get(&uri.0)?;
+        if known == id { Some(data) } else { None }
     }
     /// The document with this URI.
     pub fn find_document(&mut self, uri: &Uri) -> Option<RequestPosition> {
@@ -226,11 +235,45 @@ impl EditorSession {
     }
     /// The client's URI of a file: the one with which it was opened, otherwise one in the client's folder.
     pub fn client_uri(&self, path: &Path) -> Uri {
-        self.uris.get(path).cloned().unwrap_or_else(|| {
-            let linked = self.links.iter().find_map(|(real, given)| Some(given.join(path.strip_prefix(real).ok()?)));
-            uri::from_path(linked.as_deref().unwrap_or(path))
-        })
+        if let Some(uri) = self.uris.get(path) {
+            return uri.clone();
+        }
+        for (real, given) in &self.links {
+            if let Ok(below) = path.strip_prefix(real) {
+                return uri::from_path(&given.join(below));
+            }
+        }
+        uri::from_path(path)
     }
+}
+
+fn offered_encodings(capabilities: &ClientCapabilities) -> Option<&[PositionEncodingKind]> {
+    capabilities.general.as_ref()?.position_encodings.as_deref()
+}
+
+fn can_watch(capabilities: &ClientCapabilities) -> Option<bool> {
+    capabilities.workspace.as_ref()?.did_change_watched_files.as_ref()?.dynamic_registration
+}
+
+fn can_refresh(capabilities: &ClientCapabilities) -> Option<bool> {
+    capabilities.workspace.as_ref()?.diagnostics.as_ref()?.refresh_support
+}
+
+fn resource_operations(capabilities: &ClientCapabilities) -> Option<&[ResourceOperationKind]> {
+    capabilities.workspace.as_ref()?.workspace_edit.as_ref()?.resource_operations.as_deref()
+}
+
+/// What the client shows of a finding.
+fn shown_diagnostics(capabilities: &ClientCapabilities) -> Option<&DiagnosticsCapabilities> {
+    Some(&capabilities.text_document.as_ref()?.publish_diagnostics.as_ref()?.diagnostics_capabilities)
+}
+
+/// The lens commands that the client implements itself.
+fn client_commands(capabilities: &ClientCapabilities) -> Vec<LensAction> {
+    let Some(experimental) = &capabilities.experimental else { return Vec::new() };
+    let Ok(experimental) = serde_json::to_value(experimental) else { return Vec::new() };
+    let Some(names) = experimental.pointer("/commands/commands").and_then(Value::as_array) else { return Vec::new() };
+    LensAction::ALL.into_iter().filter(|action| names.iter().any(|name| name == action.command_name())).collect()
 }
 
 /// Asks the client to watch manifests, attached files and the project file on disk.
