@@ -45,15 +45,7 @@ pub fn initialize_result(session: &EditorSession) -> Value {
         // Only the commands that the client does not register itself.
         execute_command_provider: Some(commands(session)),
         // A client that gets diagnostics both pushed and pulled would show them twice.
-        diagnostic_provider: session.pulls.then(|| {
-            let options = lsp::DiagnosticOptions {
-                identifier: None,
-                inter_file_dependencies: true,
-                workspace_diagnostics: false,
-                ..Default::default()
-            };
-            options.into()
-        }),
+        diagnostic_provider: if session.pulls { Some(pulled_diagnostics().into()) } else { None },
         semantic_tokens_provider: Some(
             lsp::SemanticTokensOptions {
                 legend: lsp::SemanticTokensLegend {
@@ -81,11 +73,22 @@ pub fn initialize_result(session: &EditorSession) -> Value {
     })
 }
 
-/// The commands that the client does not have.
-fn commands(session: &EditorSession) -> lsp::ExecuteCommandOptions {
-    let left = lens::LensAction::ALL.iter().filter(|does| !session.commands.contains(does));
-    lsp::ExecuteCommandOptions {
-        commands: left.map(|does| does.command_name().to_owned()).collect(),
+fn pulled_diagnostics() -> lsp::DiagnosticOptions {
+    lsp::DiagnosticOptions {
+        identifier: None,
+        inter_file_dependencies: true,
+        workspace_diagnostics: false,
         ..Default::default()
     }
+}
+
+/// The commands that the client does not have.
+fn commands(session: &EditorSession) -> lsp::ExecuteCommandOptions {
+    let mut commands = Vec::new();
+    for action in lens::LensAction::ALL {
+        if !session.commands.contains(&action) {
+            commands.push(action.command_name().to_owned());
+        }
+    }
+    lsp::ExecuteCommandOptions { commands, ..Default::default() }
 }

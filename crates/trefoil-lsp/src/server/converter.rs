@@ -48,17 +48,12 @@ impl<'s> ProtocolConverter<'s> {
     /// Converts a finding.
     pub fn convert_diagnostic(&mut self, d: &Diagnostic) -> lsp::Diagnostic {
         let span = diagnostics::underlined_span(self.analysis, d);
-        let related =
-            d.labels.iter().filter(|_| self.session.related).map(|label| (label.location, label.message.clone()));
-        let related: Vec<_> = related.collect();
-        let related: Vec<_> = related
-            .into_iter()
-            .filter_map(|(at, message)| {
-                Some(lsp::DiagnosticRelatedInformation { location: self.convert_location(at)?, message })
-            })
-            .collect();
+        let related = self.convert_labels(d);
         lsp::Diagnostic {
-            range: d.file.map(|file| self.convert_range(file, span)).unwrap_or_default(),
+            range: match d.file {
+                Some(file) => self.convert_range(file, span),
+                None => lsp::Range::default(),
+            },
             severity: Some(match d.severity {
                 FindingSeverity::Error => lsp::DiagnosticSeverity::Error,
                 FindingSeverity::Warning => lsp::DiagnosticSeverity::Warning,
@@ -70,16 +65,30 @@ impl<'s> ProtocolConverter<'s> {
                 .map(|rule| lsp::CodeDescription { href: lsp::Uri(format!("{PAGES}{}", rule.name)) }),
             source: Some("trefoil".to_owned()),
             message: lsp::Message::String(diagnostics::editor_message(d)),
-            tags: diagnostics::finding_tag(d)
-                .map(|tag| match tag {
-                    FindingTag::Unused => lsp::DiagnosticTag::Unnecessary,
-                    FindingTag::Deprecated => lsp::DiagnosticTag::Deprecated,
-                })
-                .filter(|tag| self.session.tags.contains(tag))
-                .map(|tag| vec![tag]),
-            related_information: (!related.is_empty()).then_some(related),
+            tags: self.convert_tag(d),
+            related_information: if related.is_empty() { None } else { Some(related) },
             data: None,
         }
+    }
+    /// Converts the labels of a finding, if the client shows them.
+    fn convert_labels(&mut self, d: &Diagnostic) -> Vec<lsp::DiagnosticRelatedInformation> {
+        let mut related = Vec::new();
+        if self.session.related {
+            for label in &d.labels {
+                if let Some(location) = self.convert_location(label.location) {
+                    related.push(lsp::DiagnosticRelatedInformation { location, message: label.message.clone() });
+                }
+            }
+        }
+        related
+    }
+    /// Converts the tag of a finding, if the client supports it.
+    fn convert_tag(&self, d: &Diagnostic) -> Option<Vec<lsp::DiagnosticTag>> {
+        let tag = match diagnostics::finding_tag(d)? {
+            FindingTag::Unused => lsp::DiagnosticTag::Unnecessary,
+            FindingTag::Deprecated => lsp::DiagnosticTag::Deprecated,
+        };
+        if self.session.tags.contains(&tag) { Some(vec![tag]) } else { None }
     }
     /// Converts a symbol and its children.
     pub fn convert_symbol(&mut self, file: FileId, symbol: &OutlineSymbol) -> lsp::DocumentSymbol {
@@ -93,7 +102,7 @@ impl<'s> ProtocolConverter<'s> {
             deprecated: None,
             range: self.convert_range(file, symbol.extent),
             selection_range: self.convert_range(file, symbol.selection),
-            children: (!children.is_empty()).then_some(children),
+            children: if children.is_empty() { None } else { Some(children) },
         }
     }
     /// Converts edits and new files. Every client that can create files supports this form.
@@ -103,22 +112,17 @@ impl<'s> ProtocolConverter<'s> {
             return out;
         }
         let mut changes: Vec<lsp::DocumentChange> = Vec::new();
-        let mut put = |uri: lsp::Uri, edits: Vec<lsp::TextEdit>| {
-            let text_document_identifier = lsp::TextDocumentIdentifier { uri };
-            let text_document =
-                lsp::OptionalVersionedTextDocumentIdentifier { version: None, text_document_identifier };
-            let edits = edits.into_iter().map(Into::into).collect();
-            changes.push(lsp::TextDocumentEdit { text_document, edits }.into());
-        };
-        for (path, text) in &made.files {
-            put(self.session.client_uri(path), vec![beginning(text.clone())]);
-        }
-        out.changes.take().into_iter().flatten().for_each(|(uri, edits)| put(uri, edits));
-        let new = made.files.iter().map(|(path, _)| {
+        for (path, _) in &made.files {
             let create = lsp::CreateFile::new(self.session.client_uri(path), None, None);
-            lsp::DocumentChange::CreateFile(create)
-        });
-        out.document_changes = Some(new.chain(changes).collect());
+            changes.push(lsp::DocumentChange::CreateFile(create));
+        }
+        for (path, text) in &made.files {
+            changes.push(document_edit(self.session.client_uri(path), vec![beginning(text.clone())]));
+        }
+        for (uri, edits) in out.changes.take().unwrap_or_default() {
+            changes.push(document_edit(uri, edits));
+        }
+        out.document_changes = Some(changes);
         out
     }
     /// Converts edits, grouped by file.
@@ -136,6 +140,13 @@ impl<'s> ProtocolConverter<'s> {
 /// An insertion at the start of a file.
 fn beginning(text: String) -> lsp::TextEdit {
     lsp::TextEdit { range: lsp::Range::default(), new_text: text }
+}
+
+/// The edits of one file.
+fn document_edit(uri: lsp::Uri, edits: Vec<lsp::TextEdit>) -> lsp::DocumentChange {
+    let text_document_identifier = lsp::TextDocumentIdentifier { uri };
+    let text_document = lsp::OptionalVersionedTextDocumentIdentifier { version: None, text_document_identifier };
+    lsp::TextDocumentEdit { text_document, edits: edits.into_iter().map(Into::into).collect() }.into()
 }
 
 /// The icon of a declaration.

@@ -123,9 +123,15 @@ fn failure(id: RequestId, code: ErrorCode, message: &str) -> Response {
 
 /// The requests that the client has cancelled.
 fn cancelled(batch: &[ProtocolMessage]) -> HashSet<RequestId> {
-    let ids = batch.iter().filter_map(|one| match one {
-        ProtocolMessage::Message(Message::Notification(n)) if n.method == "$/cancelRequest" => n.params.get("id"),
-        _ => None,
-    });
-    ids.filter_map(|id| serde_json::from_value(id.clone()).ok()).collect()
+    let mut ids = HashSet::new();
+    for message in batch {
+        if let ProtocolMessage::Message(Message::Notification(n)) = message
+            && n.method == "$/cancelRequest"
+            && let Some(id) = n.params.get("id")
+            && let Ok(id) = serde_json::from_value(id.clone())
+        {
+            ids.insert(id);
+        }
+    }
+    ids
 }

@@ -98,8 +98,11 @@ impl<'t> LineIndex<'t> {
     }
     /// A known offset at or before `at` in its line, and its column.
     fn near(&self, line: u32, at: u32) -> (u32, u32) {
-        let mark = self.marks.partition_point(|(offset, _)| *offset <= at).checked_sub(1);
-        mark.and_then(|i| self.marks.get(i)).copied().filter(|(offset, _)| *offset > line).unwrap_or((line, 0))
+        let marks = self.marks.partition_point(|(offset, _)| *offset <= at);
+        match self.marks.get(..marks).unwrap_or_default().last() {
+            Some(mark) if mark.0 > line => *mark,
+            _ => (line, 0),
+        }
     }
     /// The position of an offset; an offset inside a character counts as its start.
     pub fn position_at(&self, offset: u32) -> Position {
@@ -120,15 +123,14 @@ impl<'t> LineIndex<'t> {
     /// text.
     pub fn offset_at(&self, position: Position) -> u32 {
         let Some(start) = self.starts.get(position.line as usize).copied() else { return self.text.len() as u32 };
-        let next = self.starts.get(position.line as usize + 1).map_or(self.text.len(), |n| *n as usize);
-        let line = self.text.get(start as usize..next).unwrap_or_default().trim_end_matches(['\n', '\r']);
+        let next = self.starts.get(position.line as usize + 1).copied().unwrap_or(self.text.len() as u32);
+        let line = self.text.get(start as usize..next as usize).unwrap_or_default().trim_end_matches(['\n', '\r']);
         let end = start + line.len() as u32;
         // Marks are in the order of the text; use this line's last mark that is not after the column.
         let first = self.marks.partition_point(|(offset, _)| *offset <= start);
         let own = self.marks.get(first..).unwrap_or_default();
-        let own = own.partition_point(|(offset, column)| *offset <= end && *column <= position.character);
-        let mark = own.checked_sub(1).and_then(|i| self.marks.get(first + i)).copied();
-        let (near, column) = mark.unwrap_or((start, 0));
+        let before = own.partition_point(|(offset, column)| *offset <= end && *column <= position.character);
+        let (near, column) = own.get(..before).unwrap_or_default().last().copied().unwrap_or((start, 0));
         let mut left = position.character.saturating_sub(column);
         for (at, c) in self.text.get(near as usize..end as usize).unwrap_or_default().char_indices() {
             let width = self.encoding.width(c);

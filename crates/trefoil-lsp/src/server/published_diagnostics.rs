@@ -2,8 +2,6 @@
 
 use std::collections::HashMap;
 use std::hash::{Hash as _, Hasher as _};
-use std::path::PathBuf;
-use std::sync::Arc;
 
 use gen_lsp_types as lsp;
 use lsp_server::{Message, Notification, Request, RequestId};
@@ -21,9 +19,7 @@ pub fn publish_changes(session: &mut EditorSession) -> Vec<Message> {
     session.workspace.analyse_missing();
     let mut now: HashMap<String, Value> = HashMap::new();
     let mut stale = false;
-    let analyses: Vec<(PathBuf, Arc<FolderAnalysis>)> =
-        session.workspace.list_analyses().map(|(root, a)| (root.to_owned(), a.clone())).collect();
-    for (root, analysis) in &analyses {
+    for (root, analysis) in session.workspace.list_analyses() {
         for (path, file) in analysis.list_files() {
             if session.workspace.speaks_for(path) != Some(root) {
                 continue;
@@ -32,8 +28,8 @@ pub fn publish_changes(session: &mut EditorSession) -> Vec<Message> {
             let found = collect_diagnostics(session, analysis, file);
             if session.pulls && open.is_some() {
                 // The client requests the diagnostics of a changed file anyway.
-                let known = session.pulled.get(path).is_some_and(|id| *id != result_id(&found));
-                stale |= known && !session.changed.contains(path);
+                let is_outdated = matches!(session.pulled.get(path), Some(id) if *id != result_id(&found));
+                stale |= is_outdated && !session.changed.contains(path);
                 continue;
             }
             if found.is_empty() && open.is_none() {
@@ -46,8 +42,10 @@ pub fn publish_changes(session: &mut EditorSession) -> Vec<Message> {
     }
     session.changed.clear();
     let mut out = Vec::new();
-    for uri in session.told.keys().filter(|uri| !now.contains_key(*uri)) {
-        out.push(serde_json::json!({ "uri": uri, "diagnostics": [] }));
+    for uri in session.told.keys() {
+        if !now.contains_key(uri) {
+            out.push(serde_json::json!({ "uri": uri, "diagnostics": [] }));
+        }
     }
     for (uri, params) in &now {
         if session.told.get(uri) != Some(params) {
@@ -56,16 +54,18 @@ pub fn publish_changes(session: &mut EditorSession) -> Vec<Message> {
     }
     session.told = now;
     out.sort_by_cached_key(|params| params.get("uri").and_then(Value::as_str).map(str::to_owned));
-    let notification = |params| Notification::new("textDocument/publishDiagnostics".to_owned(), params).into();
-    let mut out: Vec<Message> = out.into_iter().map(notification).collect();
+    let mut messages: Vec<Message> = Vec::new();
+    for params in out {
+        messages.push(Notification::new("textDocument/publishDiagnostics".to_owned(), params).into());
+    }
     if stale && session.refreshes {
         // One refresh request is enough until the client has pulled again.
         session.pulled.clear();
         session.refreshed += 1;
         let id = RequestId::from(format!("refresh-{}", session.refreshed));
-        out.push(Request { id, method: "workspace/diagnostic/refresh".to_owned(), params: Value::Null }.into());
+        messages.push(Request { id, method: "workspace/diagnostic/refresh".to_owned(), params: Value::Null }.into());
     }
-    out
+    messages
 }
 
 /// The diagnostics of a file.

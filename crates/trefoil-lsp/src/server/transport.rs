@@ -50,26 +50,33 @@ pub fn read_messages(mut input: impl BufRead + Send + 'static) -> Receiver<Proto
 
 /// Reads the content of the next message; `None` at the end of the input.
 fn content(input: &mut impl BufRead) -> std::io::Result<Option<Vec<u8>>> {
-    let lost = |what: &str| Error::new(ErrorKind::InvalidData, what);
     let mut length = None;
     loop {
         let mut line = String::new();
         if input.by_ref().take(HEADER).read_line(&mut line)? == 0 {
             return Ok(None);
         }
-        let line = line.strip_suffix('\n').ok_or_else(|| lost("a header without an end"))?.trim_end();
+        let Some(line) = line.strip_suffix('\n') else { return Err(invalid("a header without an end")) };
+        let line = line.trim_end();
         if line.is_empty() {
             break;
         }
-        let (name, value) = line.split_once(':').ok_or_else(|| lost("no header"))?;
+        let Some((name, value)) = line.split_once(':') else { return Err(invalid("no header")) };
         if name.trim().eq_ignore_ascii_case("content-length") {
             length = value.trim().parse::<u64>().ok();
         }
     }
-    let length = length.filter(|n| *n <= CONTENT).ok_or_else(|| lost("missing or invalid length"))?;
+    let length = match length {
+        Some(length) if length <= CONTENT => length,
+        _ => return Err(invalid("missing or invalid length")),
+    };
     let mut content = Vec::new();
     input.by_ref().take(length).read_to_end(&mut content)?;
     if (content.len() as u64) < length { Ok(None) } else { Ok(Some(content)) }
+}
+
+fn invalid(what: &str) -> Error {
+    Error::new(ErrorKind::InvalidData, what)
 }
 
 /// Writes a message. Failures are ignored; the reader notices when the client has disconnected.
@@ -85,5 +92,7 @@ pub fn write_malformed(output: &mut impl Write, why: &str) {
         "error": { "code": ErrorCode::ParseError as i32, "message": why },
     })
     .to_string();
-    let _ = write!(output, "Content-Length: {}\r\n\r\n{answer}", answer.len()).and_then(|()| output.flush());
+    if write!(output, "Content-Length: {}\r\n\r\n{answer}", answer.len()).is_ok() {
+        let _ = output.flush();
+    }
 }

@@ -18,25 +18,26 @@ pub fn to_path(uri: &Uri) -> Option<PathBuf> {
     let decoded = decode(path)?;
     // `/C:/x` on Windows.
     let bytes = decoded.as_bytes();
-    let drive = bytes.first() == Some(&b'/')
-        && bytes.get(1).is_some_and(u8::is_ascii_alphabetic)
-        && bytes.get(2) == Some(&b':')
-        && cfg!(windows);
+    let drive = matches!(bytes, [b'/', letter, b':', ..] if letter.is_ascii_alphabetic()) && cfg!(windows);
     Some(PathBuf::from(if drive { decoded.get(1..)? } else { &decoded }))
 }
 
 fn strip_scheme(uri: &str) -> Option<&str> {
     let (scheme, rest) = uri.split_once(':')?;
-    scheme.eq_ignore_ascii_case("file").then_some(rest)
+    if scheme.eq_ignore_ascii_case("file") { Some(rest) } else { None }
 }
 
 /// The path of a document: that of its file, or one that cannot exist for a text without a file.
 pub fn document_path(uri: &Uri) -> Option<PathBuf> {
-    to_path(uri).or_else(|| {
-        let (_, name) = uri.0.split_once(':').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("untitled"))?;
-        let name: String = name.bytes().map(|b| if b.is_ascii_alphanumeric() { b.into() } else { '-' }).collect();
-        Some(Path::new(NOWHERE).join(name).with_extension("yaml"))
-    })
+    if let Some(path) = to_path(uri) {
+        return Some(path);
+    }
+    let (scheme, name) = uri.0.split_once(':')?;
+    if !scheme.eq_ignore_ascii_case("untitled") {
+        return None;
+    }
+    let name: String = name.bytes().map(|b| if b.is_ascii_alphanumeric() { b.into() } else { '-' }).collect();
+    Some(Path::new(NOWHERE).join(name).with_extension("yaml"))
 }
 
 /// Whether a path belongs to a text without a file.
@@ -66,8 +67,9 @@ fn decode(text: &str) -> Option<String> {
             out.push(byte);
             continue;
         }
-        let mut digit = || bytes.next().and_then(|b| char::from(b).to_digit(16));
-        out.push((digit()? * 16 + digit()?) as u8);
+        let high = char::from(bytes.next()?).to_digit(16)?;
+        let low = char::from(bytes.next()?).to_digit(16)?;
+        out.push((high * 16 + low) as u8);
     }
     String::from_utf8(out).ok()
 }

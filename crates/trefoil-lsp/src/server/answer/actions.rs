@@ -3,12 +3,12 @@
 use gen_lsp_types as lsp;
 use lsp_server::{ErrorCode, Notification};
 use serde_json::{Value, json};
-use trefoil_syntax::Span;
+use trefoil_syntax::{Diagnostic, FindingSeverity, Span};
 
 use super::LspRequestError;
 use crate::server::converter::ProtocolConverter;
 use crate::server::position::LineIndex;
-use crate::server::session::EditorSession;
+use crate::server::session::{EditorSession, RequestPosition};
 use crate::{code_action, creation, lens, rename};
 use trefoil::Engine;
 use trefoil::plan::Plan;
@@ -23,15 +23,8 @@ pub fn code_actions(
     let Some(place) = session.find_document(&params.text_document.uri) else { return Ok(None) };
     let lines = LineIndex::new(place.analysis.file_text(place.file), session.column_encoding());
     let span = Span::new(lines.offset_at(params.range.start), lines.offset_at(params.range.end));
-    let wanted = |kind: &str| {
-        params.context.only.as_ref().is_none_or(|only| {
-            only.iter()
-                .map(|k| String::from(k.clone()))
-                .any(|k| k.is_empty() || kind == k || kind.starts_with(&format!("{k}.")))
-        })
-    };
-    let by_itself =
-        params.context.trigger_kind == Some(lsp::CodeActionTriggerKind::Automatic) && params.context.only.is_none();
+    let only = params.context.only.as_deref();
+    let by_itself = params.context.trigger_kind == Some(lsp::CodeActionTriggerKind::Automatic) && only.is_none();
     let mut out = Vec::new();
     let mut converter = ProtocolConverter::new(session, &place.analysis);
     for action in code_action::list_actions(&place.analysis, place.file, span) {
@@ -39,7 +32,7 @@ pub fn code_actions(
             code_action::ActionKind::Quick => lsp::CodeActionKind::QuickFix,
             code_action::ActionKind::All => lsp::CodeActionKind::SourceFixAll,
         };
-        if !wanted(&String::from(kind.clone())) {
+        if !is_wanted(only, &kind) {
             continue;
         }
         let edits = match action.kind {
@@ -48,7 +41,8 @@ pub fn code_actions(
             code_action::ActionKind::All if by_itself => continue,
             code_action::ActionKind::All => code_action::proven_edits(&place.analysis, place.file, &mut |edits| {
                 let text = rename::apply_edits(place.analysis.file_text(place.file), edits);
-                session.workspace.analysis_with(&place.path, &text).map(|(analysis, _)| analysis)
+                let (analysis, _) = session.workspace.analysis_with(&place.path, &text)?;
+                Some(analysis)
             }),
         };
         if edits.is_empty() {
@@ -58,12 +52,12 @@ pub fn code_actions(
             title: action.title,
             kind: Some(kind),
             diagnostics: action.diagnostic.map(|d| vec![converter.convert_diagnostic(d)]),
-            is_preferred: action.preferred.then_some(true),
+            is_preferred: if action.preferred { Some(true) } else { None },
             edit: Some(converter.convert_edits(&edits)),
             ..Default::default()
         });
     }
-    if wanted(&String::from(lsp::CodeActionKind::QuickFix)) {
+    if is_wanted(only, &lsp::CodeActionKind::QuickFix) {
         for made in creation::list_creations(&place.analysis, place.file, span) {
             // Actions with new files are offered only to clients that can create files.
             if made.files.is_empty() || session.creates {
@@ -80,23 +74,34 @@ pub fn code_actions(
     Ok(Some(out))
 }
 
+/// Whether a client that asks for `only` these kinds of actions wants those of a kind.
+fn is_wanted(only: Option<&[lsp::CodeActionKind]>, kind: &lsp::CodeActionKind) -> bool {
+    let Some(only) = only else { return true };
+    let kind = String::from(kind.clone());
+    for wanted in only {
+        let wanted = String::from(wanted.clone());
+        if wanted.is_empty() || kind == wanted || kind.starts_with(&format!("{wanted}.")) {
+            return true;
+        }
+    }
+    false
+}
+
 /// The commands of lenses, for a client without its own: the plan, or how to start a run, is shown as a message.
 /// Nothing is run here.
 pub fn execute_command(
     session: &mut EditorSession,
     params: lsp::ExecuteCommandParams,
 ) -> Result<Value, LspRequestError> {
-    let Some(does) = lens::LensAction::ALL.into_iter().find(|d| d.command_name() == params.command) else {
+    let Some(action) = lens::LensAction::ALL.into_iter().find(|action| action.command_name() == params.command) else {
         return Err(LspRequestError::new(ErrorCode::InvalidParams, format!("unknown command `{}`", params.command)));
     };
-    let named = params.arguments.as_deref().unwrap_or_default().first().and_then(Value::as_str);
-    let uri = named.map(|uri| lsp::Uri(uri.to_owned()));
-    let place = uri.and_then(|uri| session.find_document(&uri));
-    let Some(place) = place else {
+    let arguments = params.arguments.as_deref().unwrap_or_default();
+    let Some(place) = command_document(session, arguments) else {
         return Err(LspRequestError::new(ErrorCode::InvalidParams, "the argument must be the URI of an open file"));
     };
     let path = place.path.to_string_lossy().into_owned();
-    let said = match does {
+    let said = match action {
         lens::LensAction::Run => session.last_runs.store_options().render_command(PrintedCommand::Run(&path)),
         lens::LensAction::Dev => session.last_runs.store_options().render_command(PrintedCommand::Dev(&path)),
         lens::LensAction::Resume => match session.last_run(&place) {
@@ -111,27 +116,37 @@ pub fn execute_command(
             let said = session.last_runs.explain_edit(&place.path, names, options);
             said.map_err(|why| LspRequestError::new(ErrorCode::RequestFailed, why))?
         }
-        lens::LensAction::Plan => {
-            let options = LoadOptions {
-                checks: None::<CheckOptions>,
-                overlay: session.workspace.text_overlay(),
-                ..LoadOptions::default()
-            };
-            let target = LoadTarget { path: place.path.clone(), id: None };
-            let loaded = trefoil_project::load::load_target(&target, &options).map_err(|report| {
-                let errors =
-                    report.diagnostics.iter().filter(|d| d.severity == trefoil_syntax::FindingSeverity::Error).count();
-                LspRequestError::new(
-                    ErrorCode::RequestFailed,
-                    format!("no plan, because the file does not load ({errors} errors)"),
-                )
-            })?;
-            let settings = trefoil_project::settings::find_settings(&place.path, false).settings;
-            let called = Engine::new().settings(settings).callable_flows(&loaded.program);
-            Plan::with_flows(&loaded.program, &loaded.files, &called).render_text()
-        }
+        lens::LensAction::Plan => render_plan(session, &place)?,
     };
     let message = json!({ "type": 3, "message": &said });
     session.outgoing.push(Notification::new("window/showMessage".to_owned(), message).into());
     Ok(said.into())
+}
+
+/// The document that the first argument of a command names.
+fn command_document(session: &mut EditorSession, arguments: &[Value]) -> Option<RequestPosition> {
+    let uri = arguments.first()?.as_str()?;
+    session.find_document(&lsp::Uri(uri.to_owned()))
+}
+
+/// The plan of a file with unsaved changes.
+fn render_plan(session: &EditorSession, place: &RequestPosition) -> Result<String, LspRequestError> {
+    let options = LoadOptions {
+        checks: None::<CheckOptions>,
+        overlay: session.workspace.text_overlay(),
+        ..LoadOptions::default()
+    };
+    let target = LoadTarget { path: place.path.clone(), id: None };
+    let loaded = match trefoil_project::load::load_target(&target, &options) {
+        Ok(loaded) => loaded,
+        Err(report) => {
+            let is_error = |d: &&Diagnostic| d.severity == FindingSeverity::Error;
+            let errors = report.diagnostics.iter().filter(is_error).count();
+            let message = format!("no plan, because the file does not load ({errors} errors)");
+            return Err(LspRequestError::new(ErrorCode::RequestFailed, message));
+        }
+    };
+    let settings = trefoil_project::settings::find_settings(&place.path, false).settings;
+    let called = Engine::new().settings(settings).callable_flows(&loaded.program);
+    Ok(Plan::with_flows(&loaded.program, &loaded.files, &called).render_text())
 }

@@ -1,9 +1,13 @@
 //! Requests about a name or a place.
 
+use std::path::{Path, PathBuf};
+
 use gen_lsp_types as lsp;
 use lsp_server::ErrorCode;
+use trefoil_syntax::FileId;
 
 use super::LspRequestError;
+use crate::analysis::FolderAnalysis;
 use crate::server::converter::ProtocolConverter;
 use crate::server::session::EditorSession;
 use crate::{
@@ -117,17 +121,24 @@ pub fn answer_rename(
     let refuse = |message: String| LspRequestError::new(ErrorCode::RequestFailed, message);
     let before = &place.analysis;
     let found = renames::plan_rename(before, place.file, place.offset, &params.new_name).map_err(refuse)?;
-    let path = |file| before.source_file(file).map(|s| resolve_links(std::path::Path::new(s.name())));
     let mut files: Vec<_> = found.edits.iter().map(|e| e.location.file).collect();
     files.dedup();
-    let texts = files.into_iter().filter_map(|file| {
-        let own = found.edits.iter().filter(|e| e.location.file == file);
-        Some((path(file)?, renames::apply_edits(before.file_text(file), own)))
-    });
+    let mut texts = Vec::new();
+    for file in files {
+        if let Some(path) = source_path(before, file) {
+            let edits = found.edits.iter().filter(|e| e.location.file == file);
+            texts.push((path, renames::apply_edits(before.file_text(file), edits)));
+        }
+    }
     if let Some(after) = session.workspace.analysis_after(&place.path, texts) {
-        found.check_outcome(before, &after, |file| after.find_file(&path(file)?)).map_err(refuse)?;
+        found.check_outcome(before, &after, |file| after.find_file(&source_path(before, file)?)).map_err(refuse)?;
     }
     Ok(Some(ProtocolConverter::new(session, before).convert_edits(&found.edits)))
+}
+
+/// The path of a file, without symbolic links.
+fn source_path(analysis: &FolderAnalysis, file: FileId) -> Option<PathBuf> {
+    Some(resolve_links(Path::new(analysis.source_file(file)?.name())))
 }
 
 pub fn document_highlight(
@@ -137,15 +148,18 @@ pub fn document_highlight(
     let at = params.text_document_position_params;
     let Some(place) = session.find_position(&at.text_document.uri, at.position) else { return Ok(None) };
     let mut converter = ProtocolConverter::new(session, &place.analysis);
-    let one = |(span, sort)| lsp::DocumentHighlight {
-        range: converter.convert_range(place.file, span),
-        kind: Some(match sort {
-            highlight::HighlightSort::Text => lsp::DocumentHighlightKind::Text,
-            highlight::HighlightSort::Read => lsp::DocumentHighlightKind::Read,
-            highlight::HighlightSort::Write => lsp::DocumentHighlightKind::Write,
-        }),
-    };
-    Ok(Some(highlight::find_highlights(&place.analysis, place.file, place.offset).into_iter().map(one).collect()))
+    let mut out = Vec::new();
+    for (span, sort) in highlight::find_highlights(&place.analysis, place.file, place.offset) {
+        out.push(lsp::DocumentHighlight {
+            range: converter.convert_range(place.file, span),
+            kind: Some(match sort {
+                highlight::HighlightSort::Text => lsp::DocumentHighlightKind::Text,
+                highlight::HighlightSort::Read => lsp::DocumentHighlightKind::Read,
+                highlight::HighlightSort::Write => lsp::DocumentHighlightKind::Write,
+            }),
+        });
+    }
+    Ok(Some(out))
 }
 
 pub fn signature_help(
@@ -155,16 +169,19 @@ pub fn signature_help(
     let at = params.text_document_position_params;
     let Some(place) = session.find_position(&at.text_document.uri, at.position) else { return Ok(None) };
     let Some(found) = signature::find_signature(&place.analysis, place.file, place.offset) else { return Ok(None) };
-    // Usages are ASCII, so bytes equal columns in every encoding.
-    let parameters = found.arguments.into_iter().map(|range| lsp::ParameterInformation {
-        label: lsp::ParameterInformationLabel::Tuple((range.start, range.end)),
-        documentation: None,
-    });
+    let mut parameters = Vec::new();
+    for range in found.arguments {
+        parameters.push(lsp::ParameterInformation {
+            // Usages are ASCII, so bytes equal columns in every encoding.
+            label: lsp::ParameterInformationLabel::Tuple((range.start, range.end)),
+            documentation: None,
+        });
+    }
     let active = found.active as u32;
     let signature = lsp::SignatureInformation {
         label: found.label,
         documentation: Some(lsp::Documentation::MarkupContent(markdown(found.about.to_owned()))),
-        parameters: Some(parameters.collect()),
+        parameters: Some(parameters),
         active_parameter: Some(active.into()),
     };
     Ok(Some(lsp::SignatureHelp {

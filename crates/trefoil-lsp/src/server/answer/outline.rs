@@ -1,9 +1,14 @@
 //! Requests about a whole file or workspace.
 
+use std::collections::HashMap;
+use std::path::Path;
+
 use gen_lsp_types as lsp;
+use trefoil_project::file_access::resolve_links;
 use trefoil_syntax::{FileId, Span};
 
 use super::LspRequestError;
+use crate::analysis::FolderAnalysis;
 use crate::server::converter::{ProtocolConverter, symbol_kind};
 use crate::server::position::LineIndex;
 use crate::server::session::EditorSession;
@@ -26,17 +31,20 @@ pub fn inlay_hints(
     let Some(place) = session.find_document(&params.text_document.uri) else { return Ok(None) };
     let lines = LineIndex::new(place.analysis.file_text(place.file), session.column_encoding());
     let within = Span::new(lines.offset_at(params.range.start), lines.offset_at(params.range.end));
-    let hints = hints::list_hints(&place.analysis, place.file, within).into_iter().map(|hint| lsp::InlayHint {
-        position: lines.position_at(hint.at),
-        label: lsp::Label::String(hint.text),
-        kind: Some(lsp::InlayHintKind::Type),
-        padding_left: Some(true),
-        text_edits: None,
-        tooltip: None,
-        padding_right: None,
-        data: None,
-    });
-    Ok(Some(hints.collect()))
+    let mut out = Vec::new();
+    for hint in hints::list_hints(&place.analysis, place.file, within) {
+        out.push(lsp::InlayHint {
+            position: lines.position_at(hint.at),
+            label: lsp::Label::String(hint.text),
+            kind: Some(lsp::InlayHintKind::Type),
+            padding_left: Some(true),
+            text_edits: None,
+            tooltip: None,
+            padding_right: None,
+            data: None,
+        });
+    }
+    Ok(Some(out))
 }
 
 /// Maximum number of results of a search.
@@ -50,19 +58,14 @@ pub fn workspace_symbol(
     let mut out = Vec::new();
     for (root, analysis) in session.workspace.list_analyses() {
         let mut converter = ProtocolConverter::new(session, analysis);
-        let own = |file: FileId| {
-            let path = analysis
-                .source_file(file)
-                .map(|s| trefoil_project::file_access::resolve_links(std::path::Path::new(s.name())));
-            path.is_some_and(|path| session.workspace.speaks_for(&path) == Some(root))
-        };
         // A file in two folders is reported for only one of them.
-        let mut known: std::collections::HashMap<FileId, bool> = std::collections::HashMap::new();
+        let mut known: HashMap<FileId, bool> = HashMap::new();
         for found in everywhere::find_symbols(analysis, &params.query) {
             if out.len() == FOUND {
                 return Ok(out);
             }
-            if !*known.entry(found.at.file).or_insert_with(|| own(found.at.file)) {
+            let file = found.at.file;
+            if !*known.entry(file).or_insert_with(|| is_reported(session, root, analysis, file)) {
                 continue;
             }
             let Some(location) = converter.convert_location(found.at) else { continue };
@@ -81,18 +84,27 @@ pub fn workspace_symbol(
     Ok(out)
 }
 
+/// Whether the symbols of a file are reported for the folder `root`.
+fn is_reported(session: &EditorSession, root: &Path, analysis: &FolderAnalysis, file: FileId) -> bool {
+    let Some(source) = analysis.source_file(file) else { return false };
+    session.workspace.speaks_for(&resolve_links(Path::new(source.name()))) == Some(root)
+}
+
 pub fn document_link(
     session: &mut EditorSession,
     params: lsp::DocumentLinkParams,
 ) -> Result<Option<Vec<lsp::DocumentLink>>, LspRequestError> {
     let Some(place) = session.find_document(&params.text_document.uri) else { return Ok(None) };
     let lines = LineIndex::new(place.analysis.file_text(place.file), session.column_encoding());
-    let one = |link: links::PathLink| lsp::DocumentLink {
-        range: lines.span_range(link.span),
-        target: Some(session.client_uri(&link.target)),
-        ..Default::default()
-    };
-    Ok(Some(links::find_links(&place.analysis, place.file).into_iter().map(one).collect()))
+    let mut out = Vec::new();
+    for link in links::find_links(&place.analysis, place.file) {
+        out.push(lsp::DocumentLink {
+            range: lines.span_range(link.span),
+            target: Some(session.client_uri(&link.target)),
+            ..Default::default()
+        });
+    }
+    Ok(Some(out))
 }
 
 /// The lenses of a program. The client runs their commands; the server answers those that the client does not have with
@@ -106,26 +118,28 @@ pub fn code_lens(
     let range = LineIndex::new(place.analysis.file_text(place.file), session.column_encoding()).span_range(span);
     let uri = params.text_document.uri;
     let last = session.last_run(&place);
-    // With the permissions that the run had: whoever starts it in a terminal sees them first.
-    let command = last.as_ref().map(|last| last.resume_command(&place.path));
-    let one = |does: lens::LensAction| lsp::CodeLens {
-        range,
-        command: Some(lsp::Command {
-            title: does.lens_title().to_owned(),
-            tooltip: None,
-            command: does.command_name().to_owned(),
-            arguments: Some(match last.as_ref().filter(|_| does.needs_run()) {
-                Some(last) => {
-                    let (run, target) = (last.run.run.clone(), last.run_target(&place.path));
-                    let command = command.clone().filter(|_| does == lens::LensAction::Resume);
-                    let command = command.map(serde_json::Value::from);
-                    [uri.0.clone().into(), run.into(), target.into()].into_iter().chain(command).collect()
-                }
-                None => vec![uri.0.clone().into()],
+    let mut out = Vec::new();
+    for action in lens::LensAction::ALL {
+        let mut arguments: Vec<serde_json::Value> = vec![uri.0.clone().into()];
+        if action.needs_run() {
+            let Some(last) = &last else { continue };
+            arguments.push(last.run.run.clone().into());
+            arguments.push(last.run_target(&place.path).into());
+            if action == lens::LensAction::Resume {
+                // With the permissions that the run had: whoever starts it in a terminal sees them first.
+                arguments.push(last.resume_command(&place.path).into());
+            }
+        }
+        out.push(lsp::CodeLens {
+            range,
+            command: Some(lsp::Command {
+                title: action.lens_title().to_owned(),
+                tooltip: None,
+                command: action.command_name().to_owned(),
+                arguments: Some(arguments),
             }),
-        }),
-        data: None,
-    };
-    let shown = lens::LensAction::ALL.into_iter().filter(|does| last.is_some() || !does.needs_run());
-    Ok(Some(shown.map(one).collect()))
+            data: None,
+        });
+    }
+    Ok(Some(out))
 }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use trefoil_syntax::Span;
 
 use super::LspRequestError;
+use crate::retained_findings::count_equal;
 use crate::semantic_tokens::{SemanticToken, list_tokens};
 use crate::server::position::LineIndex;
 use crate::server::session::{EditorSession, RequestPosition};
@@ -44,22 +45,22 @@ pub fn token_changes(
     let before = session.sent_tokens(&uri, &params.previous_result_id).map(<[u32]>::to_vec);
     let id = session.remember_tokens(&uri, data.clone());
     let Some(before) = before else { return Ok(json!({ "resultId": id, "data": data })) };
-    let edits: Vec<Value> = edit(&before, &data)
-        .map(|(start, gone, new)| json!({ "start": start, "deleteCount": gone, "data": new }))
-        .into_iter()
-        .collect();
+    let mut edits: Vec<Value> = Vec::new();
+    if let Some((start, gone, new)) = edit(&before, &data) {
+        edits.push(json!({ "start": start, "deleteCount": gone, "data": new }));
+    }
     Ok(json!({ "resultId": id, "edits": edits }))
 }
 
 /// The part in which two lists of tokens differ: its start, the number of removed integers, the new integers.
 fn edit<'d>(before: &[u32], now: &'d [u32]) -> Option<(usize, usize, &'d [u32])> {
     let (one, other) = (before.chunks(FIELDS), now.chunks(FIELDS));
-    let head = one.clone().zip(other.clone()).take_while(|(a, b)| a == b).count() * FIELDS;
+    let head = count_equal(one.clone(), other.clone()) * FIELDS;
     let left = (before.len() - head).min(now.len() - head) / FIELDS;
-    let tail = one.rev().zip(other.rev()).take(left).take_while(|(a, b)| a == b).count() * FIELDS;
+    let tail = count_equal(one.rev().take(left), other.rev()) * FIELDS;
     let new = now.get(head..now.len() - tail).unwrap_or_default();
     let gone = before.len() - head - tail;
-    (gone > 0 || !new.is_empty()).then_some((head, gone, new))
+    if gone == 0 && new.is_empty() { None } else { Some((head, gone, new)) }
 }
 
 /// Encodes tokens for the protocol, each relative to the previous one.
