@@ -74,7 +74,6 @@ fn writes_key(analysis: &FolderAnalysis, at: Location) -> bool {
     false
 }
 
-
 /// The path up to and including a segment.
 pub fn path_to(text: &str, segment: Span) -> &str {
     let before = text.get(..segment.end as usize).unwrap_or_default();

@@ -7,7 +7,7 @@ use trefoil_syntax::yaml::{YamlEntry, YamlMapping, YamlNode};
 use trefoil_syntax::{FileId, Location, Span};
 
 use crate::analysis::FolderAnalysis;
-use crate::cursor::walk_nodes;
+use crate::cursor::{entry_at, walk_nodes};
 
 /// A text that is shown at a position.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,17 +23,15 @@ pub fn list_hints(analysis: &FolderAnalysis, file: FileId, within: Span) -> Vec<
     let mut out: Vec<ModelHint> = Vec::new();
     let mut told = HashSet::new();
     let mut trees = TreeEntryIndex::default();
-    for mention in analysis.mentions_in(file).filter(|m| !m.template) {
+    for mention in analysis.mentions_in(file) {
         let at = mention.at.span.end;
-        let mut model = || {
-            let to = mention.to?;
-            // A step that is named by its agent is declared here, too; look for the agent.
-            let declaration = analysis.declaration_of_name(to).filter(|d| d.kind == DeclarationKind::Agent)?;
-            trees.model(analysis, declaration.at)
-        };
-        if (within.start..=within.end).contains(&at)
-            && !told.contains(&at)
-            && let Some(text) = model()
+        if mention.template || !(within.start..=within.end).contains(&at) || told.contains(&at) {
+            continue;
+        }
+        // A step that is named by its agent is declared here, too; look for the agent.
+        if let Some(declaration) = analysis.mentioned_declaration(mention)
+            && declaration.kind == DeclarationKind::Agent
+            && let Some(text) = trees.model(analysis, declaration.at)
         {
             told.insert(at);
             out.push(ModelHint { at, text });
@@ -52,30 +50,45 @@ impl<'a> TreeEntryIndex<'a> {
     fn model(&mut self, analysis: &'a FolderAnalysis, at: Location) -> Option<String> {
         let root = analysis.yaml_tree(at.file)?;
         let (within, entry) = self.0.entry(at.file).or_insert_with(|| entries(root)).get(&at.span)?;
-        // The model is next to the agent's id, below its name, or in the manifest's `spec`.
-        let own = within.get("model").or_else(|| entry.value.as_mapping()?.get("model")).or_else(|| {
-            let spec = root.as_mapping()?.get("spec")?.value.as_mapping()?;
-            spec.get("runtime")?.value.as_mapping()?.get("model")
-        });
-        let text = |e: &YamlEntry| e.value.as_scalar().map(|(_, t)| t.value.to_string());
-        let own = own?;
-        if let Some(parts) = own.value.as_mapping() {
-            return Some(format!("{}:{}", text(parts.get("provider")?)?, text(parts.get("name")?)?));
+        let model = model_entry(root, within, entry)?;
+        if let Some(parts) = model.value.as_mapping() {
+            let (provider, name) = (scalar_text(parts.get("provider")?)?, scalar_text(parts.get("name")?)?);
+            return Some(format!("{provider}:{name}"));
         }
-        text(own).filter(|t| !t.is_empty())
+        let name = scalar_text(model)?;
+        if name.is_empty() { None } else { Some(name.to_owned()) }
     }
 }
 
 /// All entries of a tree by the places of their keys and values, with the mapping that contains each.
 fn entries(root: &YamlNode) -> HashMap<Span, (&YamlMapping, &YamlEntry)> {
     let mut all = HashMap::new();
-    for mapping in walk_nodes(root).filter_map(YamlNode::as_mapping) {
+    for node in walk_nodes(root) {
+        let Some(mapping) = node.as_mapping() else { continue };
         for entry in &mapping.entries {
-            let value = entry.value.as_scalar().map(|(_, t)| t.content_span());
-            for at in [Some(entry.key.content_span()), value].into_iter().flatten() {
-                all.entry(at).or_insert((mapping, entry));
+            all.entry(entry.key.content_span()).or_insert((mapping, entry));
+            if let Some((_, value)) = entry.value.as_scalar() {
+                all.entry(value.content_span()).or_insert((mapping, entry));
             }
         }
     }
     all
+}
+
+/// The key with the model of an agent: next to the agent's id, below its name, or in the manifest's `spec`.
+fn model_entry<'t>(root: &'t YamlNode, within: &'t YamlMapping, agent: &'t YamlEntry) -> Option<&'t YamlEntry> {
+    if let Some(model) = within.get("model") {
+        return Some(model);
+    }
+    if let Some(body) = agent.value.as_mapping()
+        && let Some(model) = body.get("model")
+    {
+        return Some(model);
+    }
+    entry_at(root, &["spec", "runtime", "model"])
+}
+
+fn scalar_text(entry: &YamlEntry) -> Option<&str> {
+    let (_, text) = entry.value.as_scalar()?;
+    Some(&text.value)
 }

@@ -56,15 +56,18 @@ impl LensAction {
 
 /// The name of the program in a file: the workflow or agent that is not part of another one.
 pub fn program_name_span(analysis: &FolderAnalysis, file: FileId) -> Option<Span> {
-    let own = analysis.facts().declarations.iter().filter(|d| d.at.file == file && d.parent.is_none());
-    let mut programs = own.filter(|d| matches!(d.kind, DeclarationKind::Agent | DeclarationKind::Workflow));
-    let first = programs.next().map(|d| d.at.span);
-    if first.is_some() && programs.next().is_none() {
-        return first;
+    let mut programs = analysis.facts().declarations.iter().filter(|d| d.at.file == file && is_program(d));
+    if let (Some(only), None) = (programs.next(), programs.next()) {
+        return Some(only.at.span);
     }
     // A workflow without a name: use its first key.
-    let root = analysis.yaml_tree(file)?.as_mapping().filter(|_| analysis.dialect(file).is_some())?;
-    root.entries.first().map(|e| e.key.content_span())
+    let first = analysis.manifest_tree(file)?.as_mapping()?.entries.first()?;
+    Some(first.key.content_span())
+}
+
+/// Whether it is a workflow or an agent that is not part of another one.
+fn is_program(declaration: &NameDeclaration) -> bool {
+    declaration.parent.is_none() && matches!(declaration.kind, DeclarationKind::Agent | DeclarationKind::Workflow)
 }
 
 /// The names of the flows that probably contain a file: its own programs, and those of the files that call it, directly or
@@ -75,19 +78,24 @@ pub fn flow_names(analysis: &FolderAnalysis, file: FileId) -> Vec<String> {
     let mut seen = 0;
     while let Some(called) = files.get(seen).copied() {
         seen += 1;
-        let calls = facts.mentions.iter().filter(|m| !m.template && m.to.is_some_and(|to| to.file == called));
-        for caller in calls.map(|mention| mention.at.file) {
-            if !files.contains(&caller) {
+        for mention in &facts.mentions {
+            let caller = mention.at.file;
+            let is_call = !mention.template && matches!(mention.to, Some(to) if to.file == called);
+            if is_call && !files.contains(&caller) {
                 files.push(caller);
             }
         }
     }
-    let is_program = |d: &NameDeclaration| {
-        d.parent.is_none() && matches!(d.kind, DeclarationKind::Agent | DeclarationKind::Workflow)
-    };
-    let of = |file: &FileId| {
-        let own = facts.declarations.iter().filter(|d| d.at.file == *file && is_program(d));
-        own.map(|d| d.name.to_string()).collect::<Vec<_>>()
-    };
-    files.iter().flat_map(of).take(MOST).collect()
+    let mut names = Vec::new();
+    for file in files {
+        for declaration in &facts.declarations {
+            if names.len() == MOST {
+                return names;
+            }
+            if declaration.at.file == file && is_program(declaration) {
+                names.push(declaration.name.to_string());
+            }
+        }
+    }
+    names
 }

@@ -23,7 +23,7 @@ pub struct PathLink {
 
 /// The links of a file, in its order.
 pub fn find_links(analysis: &FolderAnalysis, file: FileId) -> Vec<PathLink> {
-    let Some(root) = analysis.yaml_tree(file).filter(|_| analysis.dialect(file).is_some()) else { return Vec::new() };
+    let Some(root) = analysis.manifest_tree(file) else { return Vec::new() };
     let mut out = Vec::new();
     let mut stack = vec![(root, "")];
     while let Some((node, key)) = stack.pop() {
@@ -31,8 +31,9 @@ pub fn find_links(analysis: &FolderAnalysis, file: FileId) -> Vec<PathLink> {
             YamlNodeKind::Mapping(mapping) => stack.extend(mapping.entries.iter().map(|e| (&e.value, &*e.key.value))),
             YamlNodeKind::Sequence(items) => stack.extend(items.iter().map(|n| (n, key))),
             YamlNodeKind::Scalar(_, text) => {
-                let target = link_target(analysis, file, text, PATHS.contains(&key));
-                out.extend(target.map(|target| PathLink { span: text.content_span(), target }));
+                if let Some(target) = link_target(analysis, file, text, PATHS.contains(&key)) {
+                    out.push(PathLink { span: text.content_span(), target });
+                }
             }
         }
     }
@@ -54,6 +55,9 @@ pub fn link_target(analysis: &FolderAnalysis, file: FileId, text: &YamlText, is_
         return Some(path);
     }
     // Nothing outside the folder is accessed, not even to test whether it exists or through a symbolic link.
-    let inside = is_path && path.starts_with(&folder) && file_access::is_file(&path);
-    inside.then(|| file_access::resolve_links(&path)).filter(|real| real.starts_with(&folder))
+    if !is_path || !path.starts_with(&folder) || !file_access::is_file(&path) {
+        return None;
+    }
+    let real = file_access::resolve_links(&path);
+    if real.starts_with(&folder) { Some(real) } else { None }
 }

@@ -21,10 +21,7 @@ pub fn find_references(analysis: &FolderAnalysis, file: FileId, offset: u32, dec
     // A step without a name is referred to by its agent's name.
     let mut steps: Vec<Location> = Vec::new();
     for mention in &facts.mentions {
-        if !mention.template
-            && refers_to_any(mention, &meant)
-            && analysis.declaration_of_name(mention.at).is_some()
-        {
+        if !mention.template && refers_to_any(mention, &meant) && analysis.declaration_of_name(mention.at).is_some() {
             steps.push(mention.at);
         }
     }

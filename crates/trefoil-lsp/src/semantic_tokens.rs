@@ -115,14 +115,19 @@ type TokenRanges = Vec<(Range<u32>, TokenKind)>;
 fn template(text: &str, policy: &Policy) -> TokenRanges {
     let mut out = Vec::new();
     let mut at = 0;
-    while let Some(open) = text.get(at..).and_then(|rest| rest.find("{{")).map(|n| at + n) {
-        if policy.escapes && text.get(..open).is_some_and(|t| t.ends_with('\\')) {
+    while let Some(open) = find_from(text, at, "{{") {
+        if policy.escapes && text.get(..open).unwrap_or_default().ends_with('\\') {
             at = open + 2;
             continue;
         }
         at = tag(text, open, policy, &mut out);
     }
     out
+}
+
+/// Where a word is in a text, at or after an offset.
+fn find_from(text: &str, from: usize, word: &str) -> Option<usize> {
+    Some(from + text.get(from..)?.find(word)?)
 }
 
 /// The tokens of a condition, which may contain paths without braces.
@@ -132,7 +137,7 @@ fn condition(text: &str, policy: &Policy) -> TokenRanges {
     let mut out = Vec::new();
     let mut at = 0;
     while at < text.len() {
-        let open = text.get(at..).and_then(|rest| rest.find("{{")).map_or(text.len(), |n| at + n);
+        let open = find_from(text, at, "{{").unwrap_or(text.len());
         lex(text, at..open, policy, braced, &mut out);
         at = if open < text.len() { tag(text, open, policy, &mut out) } else { open };
     }
@@ -142,17 +147,19 @@ fn condition(text: &str, policy: &Policy) -> TokenRanges {
 /// Adds the tokens of the tag at `open`; returns its end.
 fn tag(text: &str, open: usize, policy: &Policy, out: &mut TokenRanges) -> usize {
     let handlebars = policy.blocks == BlockSyntax::Handlebars;
-    let rest = text.get(open..).unwrap_or_default();
-    let mut head = 2;
+    let mut body = open + 2;
     if handlebars {
-        head += rest.get(2..).map_or(0, |r| r.len() - r.trim_start_matches(['{', '&', '~']).len());
+        let rest = text.get(body..).unwrap_or_default();
+        body += rest.len() - rest.trim_start_matches(['{', '&', '~']).len();
     }
-    push(out, open..open + head, TokenKind::Operator);
-    let body = open + head;
-    if handlebars && text.get(body..).is_some_and(|t| t.starts_with('!')) {
-        let long = text.get(body..).is_some_and(|t| t.starts_with("!--"));
-        let close = if long { "--}}" } else { "}}" };
-        let end = text.get(body..).and_then(|t| t.find(close)).map_or(text.len(), |n| body + n + close.len() - 2);
+    push(out, open..body, TokenKind::Operator);
+    let content = text.get(body..).unwrap_or_default();
+    if handlebars && content.starts_with('!') {
+        let close = if content.starts_with("!--") { "--}}" } else { "}}" };
+        let end = match find_from(text, body, close) {
+            Some(at) => at + close.len() - 2,
+            None => text.len(),
+        };
         push(out, body..end, TokenKind::Comment);
         let after = (end + 2).min(text.len());
         push(out, end..after, TokenKind::Operator);
@@ -160,11 +167,11 @@ fn tag(text: &str, open: usize, policy: &Policy, out: &mut TokenRanges) -> usize
     }
     let end = close(text, body);
     let mut inner = end;
-    if handlebars && text.get(body..end).is_some_and(|t| t.ends_with('~')) {
+    if handlebars && text.get(body..end).unwrap_or_default().ends_with('~') {
         inner -= 1;
     }
     lex(text, body..inner, policy, false, out);
-    let after = if text.get(end..).is_some_and(|t| t.starts_with("}}")) { end + 2 } else { end };
+    let after = if text.get(end..).unwrap_or_default().starts_with("}}") { end + 2 } else { end };
     push(out, inner..after, TokenKind::Operator);
     after
 }
@@ -178,8 +185,9 @@ fn close(text: &str, from: usize) -> usize {
             b'}' if bytes.get(at + 1) == Some(&b'}') => return at,
             b'{' if bytes.get(at + 1) == Some(&b'{') => return at,
             b'"' | b'\'' => {
-                if let Some(n) = bytes.get(at + 1..).and_then(|rest| rest.iter().position(|b| b == byte)) {
-                    at += n + 1;
+                let rest = bytes.get(at + 1..).unwrap_or_default();
+                if let Some(length) = rest.iter().position(|b| b == byte) {
+                    at += length + 1;
                 }
             }
             _ => {}
@@ -196,12 +204,16 @@ const PYTHON: &[&str] = &["and", "or", "not", "in", "is", "True", "False", "None
 fn lex(text: &str, range: Range<usize>, policy: &Policy, literal: bool, out: &mut TokenRanges) {
     let python = policy.conditions == ConditionGrammar::Python;
     let mut at = range.start;
-    while let Some(c) = text.get(at..range.end).and_then(|rest| rest.chars().next()) {
+    loop {
         let rest = text.get(at..range.end).unwrap_or_default();
+        let Some(c) = rest.chars().next() else { return };
         let length = match c {
             _ if c.is_whitespace() => c.len_utf8(),
             '"' | '\'' => {
-                let length = rest.get(1..).and_then(|r| r.find(c)).map_or(rest.len(), |n| n + 2);
+                let length = match rest.get(1..).unwrap_or_default().find(c) {
+                    Some(inner) => inner + 2,
+                    None => rest.len(),
+                };
                 push(out, at..at + length, TokenKind::String);
                 length
             }
@@ -253,17 +265,12 @@ fn path(
 ) -> usize {
     let first = text.get(at..at + length).unwrap_or_default();
     let after = text.get(at + length..end).unwrap_or_default();
-    let joins = |rest: &str| {
-        rest.strip_prefix(['.', '/'])
-            .filter(|r| starts_word(r) || r.starts_with(|c: char| c.is_ascii_digit()))
-            .is_some()
-    };
-    if !joins(after) {
+    if !continues_path(after) {
         let called = after.starts_with('(')
             || after.starts_with([' ', '\t']) && words::helper_words(policy).iter().any(|w| w.name == first);
         let kind = if python && PYTHON.contains(&first) || WORDS.contains(&first) && first != "this" {
             TokenKind::Keyword
-        } else if called || policy.filters && text.get(..at).is_some_and(|t| t.trim_end().ends_with('|')) {
+        } else if called || policy.filters && text.get(..at).unwrap_or_default().trim_end().ends_with('|') {
             TokenKind::Function
         } else {
             TokenKind::Variable
@@ -273,22 +280,31 @@ fn path(
     }
     push(out, at..at + length, TokenKind::Variable);
     let mut total = length;
-    while let Some(rest) = text.get(at + total..end).filter(|r| joins(r)) {
+    loop {
+        let rest = text.get(at + total..end).unwrap_or_default();
+        if !continues_path(rest) {
+            return total;
+        }
         push(out, at + total..at + total + 1, TokenKind::Operator);
         let next = word(rest.get(1..).unwrap_or_default()).max(1);
         push(out, at + total + 1..at + total + 1 + next, TokenKind::Property);
         total += 1 + next;
     }
-    total
+}
+
+/// Whether a text starts with a separator and another segment of a path.
+fn continues_path(text: &str) -> bool {
+    let Some(segment) = text.strip_prefix(['.', '/']) else { return false };
+    starts_word(segment) || segment.starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// Whether there are only spaces between the start of the tag and this place.
 fn at_head(text: &str, start: usize, at: usize) -> bool {
-    text.get(start..at).is_some_and(|t| t.trim().is_empty())
+    matches!(text.get(start..at), Some(between) if between.trim().is_empty())
 }
 
 fn starts_word(text: &str) -> bool {
-    text.chars().next().is_some_and(|c| c.is_alphabetic() || matches!(c, '_' | '@' | '$'))
+    text.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '@' | '$'))
 }
 
 /// The length of the segment at the start of a text.

@@ -26,14 +26,19 @@ pub struct CallSignature {
 pub fn find_signature(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Option<CallSignature> {
     let text = analysis.file_text(file);
     let scope = analysis.scope_at(file, offset);
-    let policy = scope.map(|s| s.policy).or_else(|| analysis.dialect(file).map(|f| f.policy()))?;
-    let condition = scope.is_some_and(|s| s.condition);
+    let (policy, condition) = match scope {
+        Some(scope) => (scope.policy, scope.condition),
+        None => (analysis.dialect(file)?.policy(), false),
+    };
     let begun = begun(text, offset, scope)?;
     let call = call(begun, policy, condition)?;
     let word = words::find_word(policy, condition && !in_tag(text, offset), call.name)?;
     let (label, arguments) = words::word_usage(&word);
-    let active = call.done.min(arguments.len().saturating_sub(1));
-    (!arguments.is_empty()).then_some(CallSignature { label, arguments, active, about: word.about })
+    if arguments.is_empty() {
+        return None;
+    }
+    let active = call.done.min(arguments.len() - 1);
+    Some(CallSignature { label, arguments, active, about: word.about })
 }
 
 /// The text before the cursor in its tag or condition.
@@ -42,9 +47,13 @@ fn begun<'t>(text: &'t str, offset: u32, scope: Option<&Scope>) -> Option<&'t st
     if in_tag(text, offset) {
         return before.get(before.rfind("{{")? + 2..);
     }
-    let scope = scope.filter(|s| s.condition)?;
+    let scope = scope?;
+    if !scope.condition {
+        return None;
+    }
+    let value = before.get(scope.at.span.start as usize..)?;
     // Skip the opening quote of the scalar.
-    before.get(scope.at.span.start as usize..).map(|t| t.strip_prefix(['"', '\'']).unwrap_or(t))
+    Some(value.strip_prefix(['"', '\'']).unwrap_or(value))
 }
 
 /// An incomplete call.
@@ -76,8 +85,14 @@ fn call<'t>(text: &'t str, policy: &Policy, condition: bool) -> Option<Incomplet
         return parse_spaced_call(text.get(paren + 1..)?);
     }
     let before = text.get(..paren)?.trim_end();
-    let start = before.rfind(|c: char| !(c.is_alphanumeric() || c == '_')).map_or(0, |n| n + 1);
-    let name = before.get(start..).filter(|n| !n.is_empty())?;
+    let start = match before.rfind(|c: char| !(c.is_alphanumeric() || c == '_')) {
+        Some(at) => at + 1,
+        None => 0,
+    };
+    let name = before.get(start..)?;
+    if name.is_empty() {
+        return None;
+    }
     Some(IncompleteCall { name, done: commas(text.get(paren + 1..)?) })
 }
 

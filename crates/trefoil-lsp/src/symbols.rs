@@ -45,15 +45,21 @@ fn child_symbols(
     parts: &HashMap<Option<Location>, Vec<&NameDeclaration>>,
     depth: usize,
 ) -> Vec<OutlineSymbol> {
-    let children = parts.get(&parent).into_iter().flatten().filter(|_| depth > 0);
-    let symbol = |d: &&NameDeclaration| OutlineSymbol {
-        name: d.name.to_string(),
-        kind: d.kind,
-        detail: d.note.as_deref().map(str::to_owned),
-        // The protocol requires that the extent contains the name.
-        extent: d.extent.cover_both(d.at.span),
-        selection: d.at.span,
-        children: child_symbols(Some(d.at), parts, depth - 1),
-    };
-    children.map(symbol).collect()
+    let Some(children) = parts.get(&parent) else { return Vec::new() };
+    if depth == 0 {
+        return Vec::new();
+    }
+    let mut symbols = Vec::new();
+    for declaration in children {
+        symbols.push(OutlineSymbol {
+            name: declaration.name.to_string(),
+            kind: declaration.kind,
+            detail: declaration.note.as_deref().map(str::to_owned),
+            // The protocol requires that the extent contains the name.
+            extent: declaration.extent.cover_both(declaration.at.span),
+            selection: declaration.at.span,
+            children: child_symbols(Some(declaration.at), parts, depth - 1),
+        });
+    }
+    symbols
 }

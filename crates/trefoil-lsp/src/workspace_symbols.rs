@@ -24,12 +24,18 @@ pub struct SymbolMatch {
 /// matches everything.
 pub fn find_symbols(analysis: &FolderAnalysis, query: &str) -> Vec<SymbolMatch> {
     let query: String = query.chars().filter(|c| !c.is_whitespace()).flat_map(char::to_lowercase).collect();
-    let all = analysis.facts().declarations.iter();
-    let found = all.filter_map(|d| {
-        let container = d.parent.and_then(|p| analysis.declaration_of_name(p)).map(|p| p.name.to_string());
-        Some(SymbolMatch { rank: rank(&d.name, &query)?, name: d.name.to_string(), kind: d.kind, at: d.at, container })
-    });
-    let mut found: Vec<SymbolMatch> = found.collect();
+    let mut found: Vec<SymbolMatch> = Vec::new();
+    for declaration in &analysis.facts().declarations {
+        let Some(rank) = rank(&declaration.name, &query) else { continue };
+        let mut container = None;
+        if let Some(parent) = declaration.parent
+            && let Some(parent) = analysis.declaration_of_name(parent)
+        {
+            container = Some(parent.name.to_string());
+        }
+        let name = declaration.name.to_string();
+        found.push(SymbolMatch { name, kind: declaration.kind, at: declaration.at, container, rank });
+    }
     found.sort_by(|a, b| (a.rank, &a.name, a.at).cmp(&(b.rank, &b.name, b.at)));
     found
 }
@@ -46,7 +52,7 @@ fn rank(name: &str, query: &str) -> Option<u8> {
     for c in name.chars() {
         left.next_if_eq(&c);
     }
-    left.peek().is_none().then_some(3)
+    if left.peek().is_none() { Some(3) } else { None }
 }
 
 #[cfg(test)]

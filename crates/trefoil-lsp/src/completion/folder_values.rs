@@ -101,7 +101,6 @@ fn written_provider(within: &YamlNode) -> Option<&str> {
     Some(&within.as_mapping()?.get("provider")?.value.as_string()?.value)
 }
 
-
 /// The environment variables in the folder's texts, except the one at an offset.
 pub fn variable_items(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Vec<CompletionItem> {
     let names = variable_names(analysis, |at| location_touches(at, file, offset)).into_iter();

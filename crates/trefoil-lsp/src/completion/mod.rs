@@ -143,10 +143,8 @@ fn rules(text: &str, offset: u32) -> Option<CompletionItems> {
     let mut items = Vec::new();
     for verb in ["allow", "allow-file"] {
         if verb.starts_with(said) {
-            items.push(CompletionItem {
-                insert: format!("{verb} "),
-                ..CompletionItem::new(verb, CompletionKind::Word)
-            });
+            items
+                .push(CompletionItem { insert: format!("{verb} "), ..CompletionItem::new(verb, CompletionKind::Word) });
         }
     }
     if !items.is_empty() {

@@ -10,7 +10,9 @@ use trefoil_syntax::yaml::{self, YamlMapping, YamlNode};
 use trefoil_syntax::{FileId, Location, SourceFile, Span};
 use trefoil_template::Value;
 
-use super::{CompletionItem, CompletionItems, CompletionKind, STAND_IN, file_values, folder_values, is_offered, members_of};
+use super::{
+    CompletionItem, CompletionItems, CompletionKind, STAND_IN, file_values, folder_values, is_offered, members_of,
+};
 use trefoil_project::file_access::resolve_links;
 
 use crate::analysis::FolderAnalysis;
@@ -250,8 +252,8 @@ fn key_item(key: SchemaKey, colon: bool) -> CompletionItem {
         (false, _) => ":",
     };
     let insert = format!("{}{behind}", key.name);
-    let item =
-        CompletionItem { insert, ..CompletionItem::new(&*key.name, CompletionKind::Key) }.documentation(key.description);
+    let item = CompletionItem { insert, ..CompletionItem::new(&*key.name, CompletionKind::Key) }
+        .documentation(key.description);
     if key.required {
         item.detail("required")
     } else if key.deprecated {

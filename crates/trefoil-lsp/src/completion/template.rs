@@ -6,9 +6,7 @@ use trefoil_syntax::FileId;
 use trefoil_template::policy::{BlockSyntax, ConditionGrammar};
 use trefoil_template::{Policy, Value};
 
-use super::tag::{
-    CursorPath, TagCursor, closes_tag, helper_items, in_tag, line_before, property_items_at, word_items,
-};
+use super::tag::{CursorPath, TagCursor, closes_tag, helper_items, in_tag, line_before, property_items_at, word_items};
 use super::{
     CompletionItem, CompletionItems, CompletionKind, STAND_IN, block_names, folder_values, nested_members, offer,
 };

@@ -188,7 +188,6 @@ fn add_to_input(
     insertion::insert_entry(analysis, file, input, first, &below, &beside)
 }
 
-
 /// The declarations of the inputs that a call omits, according to the findings.
 fn lacking(analysis: &FolderAnalysis, file: FileId, call: &YamlNode) -> Vec<Location> {
     let mut lacking = Vec::new();
