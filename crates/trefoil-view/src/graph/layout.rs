@@ -62,7 +62,10 @@ pub(crate) fn compute_layout(graph: &GraphPicture) -> GraphLayout {
         layered.set_node(format!("n{i}"), Some(NodeLabel { width, height, ..NodeLabel::default() }));
     }
     let down = graph.direction == ArrowDirection::Down;
-    for (i, cluster) in graph.clusters.iter().enumerate().filter(|(i, _)| filled.get(*i) == Some(&true)) {
+    for (i, cluster) in graph.clusters.iter().enumerate() {
+        if filled.get(i) != Some(&true) {
+            continue;
+        }
         let (width, height) = title_size(cluster);
         layered.set_node(format!("c{i}"), Some(NodeLabel::default()));
         if down {
@@ -119,8 +122,12 @@ pub(crate) fn compute_layout(graph: &GraphPicture) -> GraphLayout {
 fn critical(graph: &GraphPicture) -> Vec<i32> {
     let count = graph.nodes.len();
     let (mut layer, mut from, mut out) = (vec![0u32; count], vec![None; count], vec![0i32; count]);
-    let mut forward: Vec<(usize, usize, usize)> =
-        graph.edges.iter().enumerate().filter(|(_, e)| e.from < e.to).map(|(i, e)| (e.from, e.to, i)).collect();
+    let mut forward: Vec<(usize, usize, usize)> = Vec::new();
+    for (i, edge) in graph.edges.iter().enumerate() {
+        if edge.from < edge.to {
+            forward.push((edge.from, edge.to, i));
+        }
+    }
     forward.sort_unstable();
     for (a, b, i) in forward {
         let next = layer.get(a).copied().unwrap_or(0) + 1;
@@ -135,7 +142,9 @@ fn critical(graph: &GraphPicture) -> Vec<i32> {
     }
     let mut weights = vec![1; graph.edges.len()];
     for (node, edge) in from.into_iter().enumerate() {
-        if let Some(weight) = edge.and_then(|e: usize| weights.get_mut(e)) {
+        if let Some(edge) = edge
+            && let Some(weight) = weights.get_mut(edge)
+        {
             *weight = 2 + out.get(node).copied().unwrap_or(0);
         }
     }
@@ -146,40 +155,58 @@ fn critical(graph: &GraphPicture) -> Vec<i32> {
 /// title.
 fn headings(graph: &GraphPicture, placed: &mut GraphLayout) {
     for (index, cluster) in graph.clusters.iter().enumerate().rev() {
-        let (width, height) = title_size(cluster);
-        let inner: Vec<f64> = graph
-            .clusters
-            .iter()
-            .zip(&placed.clusters)
-            .filter(|(c, p)| c.parent == Some(index) && p.width > 0.0)
-            .map(|(_, p)| p.y - p.height / 2.0 - PADDING / 2.0)
-            .collect();
+        let content = content_top(graph, placed, index);
         let (Some(frame), Some(title)) = (placed.clusters.get_mut(index), placed.titles.get_mut(index)) else {
             continue;
         };
         if frame.width <= 0.0 {
             continue;
         }
+        let (width, height) = title_size(cluster);
         let bottom = frame.y + frame.height / 2.0;
-        let content = inner.into_iter().fold(frame.y - frame.height / 2.0, f64::min);
-        let top = content - height - PADDING / 2.0;
+        let top = content.min(frame.y - frame.height / 2.0) - height - PADDING / 2.0;
         (frame.y, frame.height) = (f64::midpoint(top, bottom), bottom - top);
         frame.width = frame.width.max(width + 2.0 * PADDING);
         *title = LayoutBox { x: frame.x, y: top + PADDING / 2.0 + height / 2.0, width, height };
     }
-    let tops = placed.clusters.iter().filter(|p| p.width > 0.0).map(|p| p.y - p.height / 2.0);
-    let lefts = placed.clusters.iter().filter(|p| p.width > 0.0).map(|p| p.x - p.width / 2.0);
-    let down = (MARGIN - tops.fold(MARGIN, f64::min)).max(0.0);
-    let right = (MARGIN - lefts.fold(MARGIN, f64::min)).max(0.0);
-    for place in placed.nodes.iter_mut().chain(&mut placed.clusters).chain(&mut placed.titles) {
-        (place.x, place.y) = (place.x + right, place.y + down);
+    move_inside(placed);
+}
+
+/// The top of the highest frame directly in a frame, with a distance.
+fn content_top(graph: &GraphPicture, placed: &GraphLayout, index: usize) -> f64 {
+    let mut top = f64::INFINITY;
+    for (inner, place) in graph.clusters.iter().zip(&placed.clusters) {
+        if inner.parent == Some(index) && place.width > 0.0 {
+            top = top.min(place.y - place.height / 2.0 - PADDING / 2.0);
+        }
+    }
+    top
+}
+
+/// Moves everything right and down until no frame is outside of the picture, and enlarges the picture.
+fn move_inside(placed: &mut GraphLayout) {
+    let (mut top, mut left) = (MARGIN, MARGIN);
+    for frame in &placed.clusters {
+        if frame.width > 0.0 {
+            top = top.min(frame.y - frame.height / 2.0);
+            left = left.min(frame.x - frame.width / 2.0);
+        }
+    }
+    let (right, down) = ((MARGIN - left).max(0.0), (MARGIN - top).max(0.0));
+    for places in [&mut placed.nodes, &mut placed.clusters, &mut placed.titles] {
+        for place in places {
+            (place.x, place.y) = (place.x + right, place.y + down);
+        }
     }
     for way in &mut placed.edges {
         for point in way.points.iter_mut().chain(&mut way.label) {
             *point = (point.0 + right, point.1 + down);
         }
     }
-    let edge = placed.clusters.iter().map(|p| p.x + p.width / 2.0 + MARGIN).fold(0.0, f64::max);
+    let mut edge: f64 = 0.0;
+    for frame in &placed.clusters {
+        edge = edge.max(frame.x + frame.width / 2.0 + MARGIN);
+    }
     placed.width = (placed.width + right).max(edge);
     placed.height += down;
 }
@@ -194,10 +221,25 @@ fn find_filled_frames(graph: &GraphPicture) -> Vec<bool> {
                 Some(f) if !*f => *f = true,
                 _ => break,
             }
-            at = graph.clusters.get(cluster).and_then(|c| c.parent);
+            at = parent_frame(graph, cluster);
         }
     }
     filled
+}
+
+fn parent_frame(graph: &GraphPicture, cluster: usize) -> Option<usize> {
+    graph.clusters.get(cluster)?.parent
+}
+
+/// Whether a frame is another one or in it, at any depth.
+fn is_inside(graph: &GraphPicture, mut at: Option<usize>, cluster: usize) -> bool {
+    while let Some(frame) = at {
+        if frame == cluster {
+            return true;
+        }
+        at = parent_frame(graph, frame);
+    }
+    false
 }
 
 /// Which boxes must be above which because of titles. A title is above the titles of the frames directly in its frame,
@@ -206,28 +248,30 @@ fn find_filled_frames(graph: &GraphPicture) -> Vec<bool> {
 fn titles(graph: &GraphPicture) -> Vec<(String, String)> {
     let filled = find_filled_frames(graph);
     let mut all = Vec::new();
-    for cluster in (0..graph.clusters.len()).filter(|c| filled.get(*c) == Some(&true)) {
-        let inside = |mut at: Option<usize>| {
-            while let Some(c) = at {
-                if c == cluster {
-                    return true;
-                }
-                at = graph.clusters.get(c).and_then(|c| c.parent);
+    for cluster in 0..graph.clusters.len() {
+        if filled.get(cluster) != Some(&true) {
+            continue;
+        }
+        let mut members: Vec<usize> = Vec::new();
+        for (n, node) in graph.nodes.iter().enumerate() {
+            if is_inside(graph, node.cluster, cluster) {
+                members.push(n);
             }
-            false
-        };
-        let members: Vec<usize> =
-            (0..graph.nodes.len()).filter(|n| graph.nodes.get(*n).is_some_and(|n| inside(n.cluster))).collect();
-        let direct = |n: &usize| graph.nodes.get(*n).is_some_and(|n| n.cluster == Some(cluster));
-        let first = |n: &usize| !graph.edges.iter().any(|e| e.to == *n && e.from < e.to && members.contains(&e.from));
-        let firsts: Vec<usize> = members.iter().copied().filter(|n| direct(n) && first(n)).collect();
-        all.extend(firsts.iter().map(|n| (format!("t{cluster}"), format!("n{n}"))));
-        let into =
-            graph.edges.iter().filter(|e| e.from < e.to && members.contains(&e.to) && !members.contains(&e.from));
-        for edge in into {
-            let pair = (format!("n{}", edge.from), format!("t{cluster}"));
-            if !all.contains(&pair) {
-                all.push(pair);
+        }
+        for n in &members {
+            let is_direct = matches!(graph.nodes.get(*n), Some(node) if node.cluster == Some(cluster));
+            let follows =
+                graph.edges.iter().any(|e| e.to == *n && e.from < e.to && members.contains(&e.from));
+            if is_direct && !follows {
+                all.push((format!("t{cluster}"), format!("n{n}")));
+            }
+        }
+        for edge in &graph.edges {
+            if edge.from < edge.to && members.contains(&edge.to) && !members.contains(&edge.from) {
+                let pair = (format!("n{}", edge.from), format!("t{cluster}"));
+                if !all.contains(&pair) {
+                    all.push(pair);
+                }
             }
         }
         for (inner, c) in graph.clusters.iter().enumerate() {
@@ -240,20 +284,14 @@ fn titles(graph: &GraphPicture) -> Vec<(String, String)> {
 }
 
 fn read(graph: &GraphPicture, layered: &Layered<NodeLabel, EdgeLabel>) -> GraphLayout {
-    let place = |name: String| {
-        layered.node(&name).map_or_else(LayoutBox::default, |n| LayoutBox {
-            x: n.x.unwrap_or(0.0),
-            y: n.y.unwrap_or(0.0),
-            width: n.width,
-            height: n.height,
-        })
-    };
-    let mut layout = GraphLayout {
-        nodes: (0..graph.nodes.len()).map(|i| place(format!("n{i}"))).collect(),
-        clusters: (0..graph.clusters.len()).map(|i| place(format!("c{i}"))).collect(),
-        titles: (0..graph.clusters.len()).map(|i| place(format!("t{i}"))).collect(),
-        ..GraphLayout::default()
-    };
+    let mut layout = GraphLayout::default();
+    for i in 0..graph.nodes.len() {
+        layout.nodes.push(read_box(layered, &format!("n{i}")));
+    }
+    for i in 0..graph.clusters.len() {
+        layout.clusters.push(read_box(layered, &format!("c{i}")));
+        layout.titles.push(read_box(layered, &format!("t{i}")));
+    }
     for (i, edge) in graph.edges.iter().enumerate() {
         let label = layered.edge(&format!("n{}", edge.from), &format!("n{}", edge.to), Some(&format!("e{i}")));
         let Some(label) = label else {
@@ -264,28 +302,54 @@ fn read(graph: &GraphPicture, layered: &Layered<NodeLabel, EdgeLabel>) -> GraphL
         if edge.from != edge.to
             && let (Some(from), Some(to)) = (layout.nodes.get(edge.from), layout.nodes.get(edge.to))
         {
-            let back = points.len().saturating_sub(2);
-            let (first, last) = (points.get(1).copied(), points.get(back).copied());
-            if let (Some(next), Some(end)) = (first, points.first_mut()) {
-                *end = dock(from, next, graph.direction);
-            }
-            if let (Some(before), Some(end)) = (last, points.last_mut()) {
-                *end = dock(to, before, graph.direction);
-            }
+            dock_ends(&mut points, from, to, graph.direction);
         }
-        layout.edges.push(ArrowPath { points, label: edge.label.as_ref().and(label.x.zip(label.y)) });
+        let label = match (&edge.label, label.x, label.y) {
+            (Some(_), Some(x), Some(y)) => Some((x, y)),
+            _ => None,
+        };
+        layout.edges.push(ArrowPath { points, label });
     }
-    let right = |p: &LayoutBox| p.x + p.width / 2.0;
-    let bottom = |p: &LayoutBox| p.y + p.height / 2.0;
-    let places = || layout.nodes.iter().chain(&layout.clusters);
-    let points = || layout.edges.iter().flat_map(|e| e.points.iter());
-    let labels = layout.edges.iter().zip(&graph.edges).filter_map(|(way, edge)| {
-        let (x, _) = way.label?;
-        Some(x + edge.label.as_ref().map_or(0.0, |t| text_width(t, SMALL)) / 2.0)
-    });
-    layout.width = places().map(right).chain(points().map(|p| p.0)).chain(labels).fold(0.0, f64::max) + MARGIN;
-    layout.height = places().map(bottom).chain(points().map(|p| p.1)).fold(0.0, f64::max) + MARGIN;
+    measure(graph, &mut layout);
     layout
+}
+
+fn read_box(layered: &Layered<NodeLabel, EdgeLabel>, name: &str) -> LayoutBox {
+    let Some(node) = layered.node(name) else { return LayoutBox::default() };
+    LayoutBox { x: node.x.unwrap_or(0.0), y: node.y.unwrap_or(0.0), width: node.width, height: node.height }
+}
+
+/// Sets the size of the picture, so that boxes, frames, arrows and labels are in it.
+fn measure(graph: &GraphPicture, layout: &mut GraphLayout) {
+    let (mut width, mut height): (f64, f64) = (0.0, 0.0);
+    for places in [&layout.nodes, &layout.clusters] {
+        for place in places {
+            width = width.max(place.x + place.width / 2.0);
+            height = height.max(place.y + place.height / 2.0);
+        }
+    }
+    for (way, edge) in layout.edges.iter().zip(&graph.edges) {
+        for (x, y) in &way.points {
+            width = width.max(*x);
+            height = height.max(*y);
+        }
+        if let (Some((x, _)), Some(text)) = (way.label, &edge.label) {
+            width = width.max(x + text_width(text, SMALL) / 2.0);
+        }
+    }
+    (layout.width, layout.height) = (width + MARGIN, height + MARGIN);
+}
+
+/// Moves both ends of an arrow to where it meets its boxes.
+fn dock_ends(points: &mut [(f64, f64)], from: &LayoutBox, to: &LayoutBox, direction: ArrowDirection) {
+    let back = points.len().saturating_sub(2);
+    let (second, second_last) = (points.get(1).copied(), points.get(back).copied());
+    if let (Some(next), Some(end)) = (second, points.first_mut()) {
+        *end = dock(from, next, direction);
+    }
+    if let (Some(before), Some(end)) = (second_last, points.last_mut()) {
+        *end = dock(to, before, direction);
+    }
 }
 
 /// Where an arrow meets a box: on the side towards the other layer, close to the other end of the arrow.
@@ -303,7 +367,10 @@ fn dock(node: &LayoutBox, other: (f64, f64), direction: ArrowDirection) -> (f64,
 }
 
 fn size(node: &GraphBox) -> (f64, f64) {
-    let widest = node.notes.iter().map(|n| text_width(n, SMALL)).fold(text_width(&node.title, TITLE), f64::max);
+    let mut widest = text_width(&node.title, TITLE);
+    for note in &node.notes {
+        widest = widest.max(text_width(note, SMALL));
+    }
     let height = TITLE * LEADING + node.notes.len() as f64 * SMALL * LEADING + PADDING;
     match node.shape {
         BoxShape::Join => (12.0, 12.0),
@@ -316,14 +383,22 @@ fn size(node: &GraphBox) -> (f64, f64) {
 
 fn title_size(cluster: &GraphFrame) -> (f64, f64) {
     let lines = heading_lines(cluster);
-    let widest = lines.iter().map(|(line, _)| text_width(line, SMALL + 1.0)).fold(0.0, f64::max);
+    let mut widest: f64 = 0.0;
+    for (line, _) in &lines {
+        widest = widest.max(text_width(line, SMALL + 1.0));
+    }
     (widest, lines.len() as f64 * (SMALL + 1.0) * LEADING)
 }
 
 /// The lines of a frame's title, and whether each belongs to the title or to the note below it.
 pub(crate) fn heading_lines(cluster: &GraphFrame) -> Vec<(String, bool)> {
-    let mut all: Vec<(String, bool)> = wrap_text(&cluster.title).into_iter().map(|line| (line, true)).collect();
-    all.extend(wrap_text(&cluster.note).into_iter().map(|line| (line, false)));
+    let mut all = Vec::new();
+    for line in wrap_text(&cluster.title) {
+        all.push((line, true));
+    }
+    for line in wrap_text(&cluster.note) {
+        all.push((line, false));
+    }
     all
 }
 
@@ -344,18 +419,19 @@ fn wrap_text(text: &str) -> Vec<String> {
 
 /// The approximate width of a text in a common sans-serif font; rather too wide than too narrow.
 pub(super) fn text_width(text: &str, size: f64) -> f64 {
-    let em: f64 = text
-        .chars()
-        .map(|c| match c {
-            'i' | 'j' | 'l' | '\'' | '|' | '.' | ',' | ':' | ';' | '!' | 'I' | ' ' | 'f' | 't' | '/' | '[' | ']' => 0.3,
-            '(' | ')' | 'r' | '-' | '{' | '}' | '"' | '`' | '\\' => 0.36,
-            'm' | 'M' | 'W' | '@' | '%' | '…' => 0.95,
-            'w' | 'A'..='Z' | '+' | '=' | '<' | '>' | '~' | '&' => 0.72,
-            '\u{1100}'.. => 1.05,
-            _ => 0.57,
-        })
-        .sum();
+    let em: f64 = text.chars().map(char_width).sum();
     em * size
+}
+
+fn char_width(c: char) -> f64 {
+    match c {
+        'i' | 'j' | 'l' | '\'' | '|' | '.' | ',' | ':' | ';' | '!' | 'I' | ' ' | 'f' | 't' | '/' | '[' | ']' => 0.3,
+        '(' | ')' | 'r' | '-' | '{' | '}' | '"' | '`' | '\\' => 0.36,
+        'm' | 'M' | 'W' | '@' | '%' | '…' => 0.95,
+        'w' | 'A'..='Z' | '+' | '=' | '<' | '>' | '~' | '&' => 0.72,
+        '\u{1100}'.. => 1.05,
+        _ => 0.57,
+    }
 }
 
 #[cfg(test)]

@@ -19,16 +19,13 @@ pub(super) struct StepShapes {
 pub(super) fn find_step_shapes(graph: &GraphPicture, steps: &[&StepView], parents: &[Option<usize>]) -> StepShapes {
     let mut found = StepShapes { nodes: Vec::with_capacity(parents.len()), frames: Vec::with_capacity(parents.len()) };
     for (step, parent) in steps.iter().zip(parents) {
-        let above = |all: &[Option<usize>]| parent.and_then(|p| all.get(p).copied().flatten());
-        let pick = |owners: Vec<usize>, above: Option<usize>| match above {
-            Some(above) if owners.contains(&above) => Some(above),
-            _ => owners.first().copied(),
-        };
-        let owns = |origins: &[Location]| step.location.is_some_and(|at| origins.contains(&at));
-        let nodes = graph.nodes.iter().enumerate().filter(|(_, n)| owns(&n.origins)).map(|(i, _)| i).collect();
-        let node = pick(nodes, above(&found.nodes));
-        let frames = graph.clusters.iter().enumerate().filter(|(_, c)| owns(&c.origins)).map(|(i, _)| i).collect();
-        let frame = pick(frames, above(&found.frames));
+        let (mut node, mut frame) = (None, None);
+        if let Some(at) = step.location {
+            let nodes = owners(graph.nodes.iter().map(|n| n.origins.as_slice()), at);
+            node = pick(&nodes, parent.and_then(|p| index_at(&found.nodes, p)));
+            let frames = owners(graph.clusters.iter().map(|c| c.origins.as_slice()), at);
+            frame = pick(&frames, parent.and_then(|p| index_at(&found.frames, p)));
+        }
         // A structure is shown by its frame, if it has one; an effect by its box.
         let acts = matches!(step.kind, "agent" | "tool" | "command" | "human" | "wait" | "value");
         let framed = frame.is_some() && (node.is_none() || !acts);
@@ -36,6 +33,30 @@ pub(super) fn find_step_shapes(graph: &GraphPicture, steps: &[&StepView], parent
         found.frames.push(if framed { frame } else { None });
     }
     found
+}
+
+/// The indices of those that have a place among their origins.
+fn owners<'g>(origins: impl Iterator<Item = &'g [Location]>, at: Location) -> Vec<usize> {
+    let mut owners = Vec::new();
+    for (index, origins) in origins.enumerate() {
+        if origins.contains(&at) {
+            owners.push(index);
+        }
+    }
+    owners
+}
+
+/// The owner that also shows the step above, or the first one.
+fn pick(owners: &[usize], above: Option<usize>) -> Option<usize> {
+    match above {
+        Some(above) if owners.contains(&above) => Some(above),
+        _ => owners.first().copied(),
+    }
+}
+
+/// The index at a place of a list, if there is one.
+pub(super) fn index_at(all: &[Option<usize>], at: usize) -> Option<usize> {
+    all.get(at).copied().flatten()
 }
 
 /// A step's key without passes, items, iterations and tries.
@@ -64,48 +85,72 @@ pub(super) fn graph_json(graph: &GraphPicture, steps: &[&StepView], shown: &Step
         return Value::Null;
     }
     let placed = compute_layout(graph);
-    let round = |n: f64| (n * 10.0).round() / 10.0;
-    let corner = |p: &LayoutBox| (round(p.x - p.width / 2.0), round(p.y - p.height / 2.0));
-    let patterns = |all: &[Option<usize>], index: usize| {
-        let mut keys: Vec<String> = Vec::new();
-        for (step, _) in steps.iter().zip(all).filter(|(_, owner)| **owner == Some(index)) {
-            let key = key_pattern(step.key.as_ref().map_or("", |k| &k.0));
-            if !keys.contains(&key) {
-                keys.push(key);
-            }
-        }
-        keys
-    };
-    let id = |letter: char, index: Option<usize>| index.map(|i| format!("{letter}{i}"));
-    let nodes = graph.nodes.iter().zip(&placed.nodes).enumerate().map(|(i, (node, at))| {
+    let mut nodes = Vec::new();
+    for (i, (node, at)) in graph.nodes.iter().zip(&placed.nodes).enumerate() {
         let (x, y) = corner(at);
-        json!({
+        nodes.push(json!({
             "id": format!("n{i}"), "label": node.title, "kind": node.shape, "notes": node.notes,
             "optional": node.optional, "x": x, "y": y, "width": round(at.width), "height": round(at.height),
             "file": node.place.as_ref().map(|p| &p.file), "line": node.place.as_ref().map(|p| p.line), "frame": id('f', node.cluster),
-            "steps": patterns(&shown.nodes, i),
-        })
-    });
-    let frames = graph.clusters.iter().zip(placed.clusters.iter().zip(&placed.titles)).enumerate();
-    let frames = frames.filter(|(_, (_, (at, _)))| at.width > 0.0).map(|(i, (cluster, (at, title)))| {
+            "steps": key_patterns(steps, &shown.nodes, i),
+        }));
+    }
+    let mut frames = Vec::new();
+    for (i, (cluster, (at, title))) in graph.clusters.iter().zip(placed.clusters.iter().zip(&placed.titles)).enumerate() {
+        if at.width <= 0.0 {
+            continue;
+        }
         let (x, y) = corner(at);
-        json!({
+        frames.push(json!({
             "id": format!("f{i}"), "label": cluster.title, "note": cluster.note, "x": x, "y": y,
             "width": round(at.width), "height": round(at.height), "frame": id('f', cluster.parent),
-            "title_x": round(title.x), "title_y": round(title.y), "title_lines": heading_lines(cluster), "steps": patterns(&shown.frames, i),
-        })
-    });
-    let edges = graph.edges.iter().zip(&placed.edges).map(|(edge, way)| {
+            "title_x": round(title.x), "title_y": round(title.y), "title_lines": heading_lines(cluster),
+            "steps": key_patterns(steps, &shown.frames, i),
+        }));
+    }
+    let mut edges = Vec::new();
+    for (edge, way) in graph.edges.iter().zip(&placed.edges) {
         let points: Vec<(f64, f64)> = way.points.iter().map(|(x, y)| (round(*x), round(*y))).collect();
-        json!({
+        edges.push(json!({
             "from": id('n', Some(edge.from)), "to": id('n', Some(edge.to)), "label": edge.label, "line": edge.line,
             "points": points, "label_at": way.label.map(|(x, y)| (round(x), round(y))),
-        })
-    });
+        }));
+    }
     json!({
         "title": graph.title, "width": round(placed.width), "height": round(placed.height),
-        "nodes": nodes.collect::<Vec<_>>(), "frames": frames.collect::<Vec<_>>(), "edges": edges.collect::<Vec<_>>(),
+        "nodes": nodes, "frames": frames, "edges": edges,
     })
+}
+
+fn round(n: f64) -> f64 {
+    (n * 10.0).round() / 10.0
+}
+
+/// The upper left corner.
+fn corner(place: &LayoutBox) -> (f64, f64) {
+    (round(place.x - place.width / 2.0), round(place.y - place.height / 2.0))
+}
+
+fn id(letter: char, index: Option<usize>) -> Option<String> {
+    Some(format!("{letter}{}", index?))
+}
+
+/// The patterns of the keys of the steps that a box or frame shows.
+fn key_patterns(steps: &[&StepView], owners: &[Option<usize>], index: usize) -> Vec<String> {
+    let mut keys: Vec<String> = Vec::new();
+    for (step, owner) in steps.iter().zip(owners) {
+        if *owner != Some(index) {
+            continue;
+        }
+        let key = match &step.key {
+            Some(key) => key_pattern(&key.0),
+            None => String::new(),
+        };
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    keys
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use trefoil_machine::moment::rfc3339_ms;
 use trefoil_runtime::{Event, EventKind, Key, RunError};
 use trefoil_syntax::SourceFiles;
 
+use super::graph::{StepShapes, index_at};
 use super::location::{resolve_location, spans_json};
 use super::{CalledFailure, RunStatus, Trace, TraceSubject, graph, outer};
 use crate::run_view::{CallView, RunView, StepState, StepView};
@@ -16,29 +17,24 @@ use crate::run_view::{CallView, RunView, StepState, StepView};
 pub(super) fn trace_json(trace: &Trace, about: &TraceSubject) -> Value {
     let files = &about.files;
     let view = &trace.view;
-    let end = view.end.as_ref();
-    let why = end.and_then(|end| end.error.as_ref());
-    let figures = end.map(|end| (end.usage, end.calls, end.duration_ms)).or(trace.so_far);
+    let (output, why) = match &view.end {
+        Some(end) => (end.output.as_ref(), end.error.as_ref()),
+        None => (None, None),
+    };
+    let (usage, calls, duration_ms) = match (&view.end, trace.so_far) {
+        (Some(end), _) => (Some(end.usage), Some(end.calls), Some(end.duration_ms)),
+        (None, Some((usage, calls, duration_ms))) => (Some(usage), Some(calls), Some(duration_ms)),
+        (None, None) => (None, None, None),
+    };
     let (numbers, own): (Vec<usize>, Vec<&StepView>) = view.numbered_steps().filter(|(_, step)| !step.is_item).unzip();
-    let position = |number: usize| numbers.binary_search(&number).ok();
-    let parents: Vec<Option<usize>> = own.iter().map(|step| parent(step, view).and_then(position)).collect();
+    let mut parents: Vec<Option<usize>> = Vec::with_capacity(own.len());
+    for step in &own {
+        parents.push(match parent(step, view) {
+            Some(number) => numbers.binary_search(&number).ok(),
+            None => None,
+        });
+    }
     let shown = graph::find_step_shapes(&about.graph, &own, &parents);
-    let around = shown.nodes.iter().zip(&shown.frames).zip(&parents).zip(find_kept_steps(&own, &parents));
-    let steps = own.iter().zip(around).map(|(one, (((node, frame), parent), kept))| {
-        // In a run that only waits, so does each step around what it waits for.
-        let is_waiting = one.state.is_running() && trace.status() == RunStatus::Waiting;
-        let state = if is_waiting { StepState::Waiting } else { one.state };
-        let mut all = step(one, state, files, view);
-        let parent = parent.and_then(|parent| own.get(parent)).and_then(|parent| parent.key.as_ref());
-        all.insert("parent".to_owned(), json!(parent));
-        all.insert("node".to_owned(), json!(node.map(|n| format!("n{n}"))));
-        all.insert("frame".to_owned(), json!(frame.map(|f| format!("f{f}"))));
-        if kept {
-            all.insert("kept".to_owned(), true.into());
-        }
-        Value::Object(all)
-    });
-    let steps: Vec<Value> = steps.collect();
     let mut all = json!({
         "version": 2,
         "run": view.run,
@@ -46,7 +42,7 @@ pub(super) fn trace_json(trace: &Trace, about: &TraceSubject) -> Value {
         "dialect": about.dialect,
         "status": trace.status().name(),
         "started_at": view.started_at.map(rfc3339_ms),
-        "duration_ms": figures.map(|(_, _, duration_ms)| duration_ms),
+        "duration_ms": duration_ms,
         "engine": {"name": "trefoil", "version": env!("CARGO_PKG_VERSION")},
         "program": about.program,
         "sources": about.sources_json(),
@@ -54,41 +50,85 @@ pub(super) fn trace_json(trace: &Trace, about: &TraceSubject) -> Value {
         "placeholder": about.placeholder,
         "input": view.input,
         "effective_input": view.effective_input,
-        "output": end.and_then(|e| e.output.as_ref()),
+        "output": output,
         "error": why.map(|why| error_of_run(why, trace.called.as_ref(), files)),
-        "usage": figures.map(|(usage, ..)| usage),
-        "calls": figures.map(|(_, calls, _)| calls),
-        "steps": steps,
+        "usage": usage,
+        "calls": calls,
+        "steps": steps(trace, files, &own, &parents, &shown),
         "warnings": view.warnings,
         "graph": graph::graph_json(&about.graph, &own, &shown),
     });
     if let Some(members) = all.as_object_mut() {
-        members.extend(trace.base.as_ref().map(|base| ("base".to_owned(), json!(base))));
-        members.extend(view.failed_items().map(|items| ("items".to_owned(), json!(items))));
+        if let Some(base) = &trace.base {
+            members.insert("base".to_owned(), json!(base));
+        }
+        if let Some(items) = view.failed_items() {
+            members.insert("items".to_owned(), json!(items));
+        }
         if view.is_suspended {
             view.open.add_to(members);
         }
-        members.extend((!trace.next.is_empty()).then(|| ("next".to_owned(), json!(trace.next))));
+        if !trace.next.is_empty() {
+            members.insert("next".to_owned(), json!(trace.next));
+        }
     }
     all
 }
 
+/// The steps, each with the step around it, and with the box or frame that shows it.
+fn steps(
+    trace: &Trace,
+    files: &SourceFiles,
+    own: &[&StepView],
+    parents: &[Option<usize>],
+    shown: &StepShapes,
+) -> Vec<Value> {
+    let kept = find_kept_steps(own, parents);
+    let mut steps = Vec::with_capacity(own.len());
+    for (index, one) in own.iter().enumerate() {
+        // In a run that only waits, so does each step around what it waits for.
+        let is_waiting = one.state.is_running() && trace.status() == RunStatus::Waiting;
+        let state = if is_waiting { StepState::Waiting } else { one.state };
+        let mut all = step(one, state, files, &trace.view);
+        let parent = index_at(parents, index).and_then(|parent| own.get(parent)?.key.as_ref());
+        all.insert("parent".to_owned(), json!(parent));
+        all.insert("node".to_owned(), json!(index_at(&shown.nodes, index).map(|n| format!("n{n}"))));
+        all.insert("frame".to_owned(), json!(index_at(&shown.frames, index).map(|f| format!("f{f}"))));
+        if kept.get(index) == Some(&true) {
+            all.insert("kept".to_owned(), true.into());
+        }
+        steps.push(Value::Object(all));
+    }
+    steps
+}
+
 /// Which steps are kept: something was to be called in them, and all of it has results of earlier runs.
 fn find_kept_steps(steps: &[&StepView], parents: &[Option<usize>]) -> Vec<bool> {
-    let calls = |step: &&StepView| -> (u64, u64) {
-        // Conditions and timers of the engine cost nothing, so they say nothing.
-        let calls = step.calls.iter().filter(|call| !["decide", "timer"].contains(&call.effect));
-        calls.fold((0, 0), |(all, kept), call| (all + 1, kept + u64::from(call.reused_from.is_some())))
-    };
-    let mut counts: Vec<(u64, u64)> = steps.iter().map(calls).collect();
+    let mut counts: Vec<(u64, u64)> = steps.iter().map(|step| count_calls(step)).collect();
     // A step starts after the one around it.
     for (step, parent) in parents.iter().enumerate().rev() {
         let (all, kept) = counts.get(step).copied().unwrap_or_default();
-        if let Some(around) = parent.filter(|parent| *parent < step).and_then(|parent| counts.get_mut(parent)) {
+        if let Some(parent) = parent
+            && *parent < step
+            && let Some(around) = counts.get_mut(*parent)
+        {
             *around = (around.0 + all, around.1 + kept);
         }
     }
     counts.into_iter().map(|(all, kept)| all > 0 && all == kept).collect()
+}
+
+/// The number of calls of a step, and how many of them have results of earlier runs.
+fn count_calls(step: &StepView) -> (u64, u64) {
+    let (mut all, mut kept) = (0, 0);
+    for call in &step.calls {
+        // Conditions and timers of the engine cost nothing, so they say nothing.
+        if !matches!(call.effect, "decide" | "timer") {
+            all += 1;
+            kept += u64::from(call.reused_from.is_some());
+        }
+    }
+    (all, kept)
 }
 
 /// The number of the step around a step.
@@ -98,8 +138,13 @@ fn parent(step: &StepView, view: &RunView) -> Option<usize> {
 
 /// The key of the step of the trace to which a key belongs: the innermost enclosing one.
 fn enclosing_step_key(key: &Key, view: &RunView) -> String {
-    let found = view.step_around(&key.0).and_then(|number| view.step_by_number(number)?.key.as_ref());
-    found.unwrap_or(key).to_string()
+    if let Some(number) = view.step_around(&key.0)
+        && let Some(step) = view.step_by_number(number)
+        && let Some(found) = &step.key
+    {
+        return found.to_string();
+    }
+    key.to_string()
 }
 
 /// The failure of the run, with that of the called run from which it comes.
@@ -141,7 +186,9 @@ fn error(error: &RunError, files: &SourceFiles) -> Value {
 pub(super) fn event_to_json(event: &Event, files: &SourceFiles) -> Value {
     let mut all = json!(event);
     let Some(fields) = all.as_object_mut() else { return all };
-    if let Some((file, line, column)) = event.location.and_then(|at| resolve_location(at, files)) {
+    if let Some(at) = event.location
+        && let Some((file, line, column)) = resolve_location(at, files)
+    {
         fields.insert("file".to_owned(), file.into());
         fields.insert("line".to_owned(), line.into());
         fields.insert("column".to_owned(), column.into());
@@ -166,27 +213,35 @@ pub(super) fn event_to_json(event: &Event, files: &SourceFiles) -> Value {
 }
 
 fn messages(sent: &[DisplayedMessage], files: &SourceFiles, known: &dyn Fn(&Key) -> String) -> Value {
-    let one = |message: &DisplayedMessage| {
+    let mut out = Vec::with_capacity(sent.len());
+    for message in sent {
         let mut all = json!(message);
-        if let Some(members) = all.as_object_mut().filter(|_| !message.spans.is_empty()) {
+        if !message.spans.is_empty()
+            && let Some(members) = all.as_object_mut()
+        {
             // After the role and the content.
             members.shift_insert(2, "spans".to_owned(), spans_json(&message.spans, files, known));
         }
-        all
-    };
-    sent.iter().map(one).collect()
+        out.push(all);
+    }
+    Value::Array(out)
 }
 
 fn step(step: &StepView, state: StepState, files: &SourceFiles, view: &RunView) -> Map<String, Value> {
-    let place = step.location.and_then(|at| resolve_location(at, files));
+    let (mut file, mut line, mut column) = (None, None, None);
+    if let Some(at) = step.location
+        && let Some(place) = resolve_location(at, files)
+    {
+        (file, line, column) = (Some(place.0), Some(place.1), Some(place.2));
+    }
     let mut all = Map::new();
     let mut put = |key: &str, value: Value| all.insert(key.to_owned(), value);
     put("key", json!(step.key));
     put("label", json!(step.label));
     put("kind", json!(step.kind));
-    put("file", json!(place.map(|p| p.0)));
-    put("line", json!(place.map(|p| p.1)));
-    put("column", json!(place.map(|p| p.2)));
+    put("file", json!(file));
+    put("line", json!(line));
+    put("column", json!(column));
     put("status", json!(state.name()));
     put("started_ms", json!(step.started_ms));
     put("duration_ms", json!(step.ended_ms.map(|end| end.saturating_sub(step.started_ms))));
@@ -210,17 +265,17 @@ fn step(step: &StepView, state: StepState, files: &SourceFiles, view: &RunView) 
         put("tries", step.tries.into());
     }
     put("calls", step.calls.iter().map(|c| call(c, files, view)).collect());
-    let notes = step.notes.iter().map(|(at, text)| json!({"at_ms": at, "text": text}));
-    put("notes", notes.collect());
+    put("notes", step.notes.iter().map(|(at, text)| json!({"at_ms": at, "text": text})).collect());
     if !step.verdicts.is_empty() {
-        let verdict = |(at, verdict): &(u64, Verdict)| {
-            let Value::Object(mut all) = json!(verdict) else { return Value::Null };
-            all.insert("at_ms".to_owned(), json!(at));
-            Value::Object(all)
-        };
-        put("verdicts", step.verdicts.iter().map(verdict).collect());
+        put("verdicts", step.verdicts.iter().map(|(at, verdict)| verdict_json(*at, verdict)).collect());
     }
     all
+}
+
+fn verdict_json(at_ms: u64, verdict: &Verdict) -> Value {
+    let Value::Object(mut all) = json!(verdict) else { return Value::Null };
+    all.insert("at_ms".to_owned(), json!(at_ms));
+    Value::Object(all)
 }
 
 fn call(call: &CallView, files: &SourceFiles, view: &RunView) -> Value {
