@@ -66,12 +66,8 @@ impl ComparisonData<'_> {
     }
 
     fn model(&self, then: &ModelRequest, now: &ModelRequest, all: &mut Vec<ChangeReason>) {
-        let name = |request: &ModelRequest| {
-            let provider = request.provider.as_ref().map(|provider| format!("{provider}:")).unwrap_or_default();
-            Some(Json::from(format!("{provider}{}", request.model)))
-        };
-        if name(then) != name(now) {
-            all.push(value(ChangedValueKind::Model, "", name(then), name(now)));
+        if model_name(then) != model_name(now) {
+            all.push(value(ChangedValueKind::Model, "", Some(model_name(then)), Some(model_name(now))));
         }
         values(ChangedValueKind::Parameter, Some(parameters(then)), Some(parameters(now)), all);
         let schema = |request: &ModelRequest| request.schema.as_ref().map(|(_, schema)| schema.to_json());
@@ -89,14 +85,15 @@ impl ComparisonData<'_> {
     /// Messages are compared by role, so an added instruction does not make other messages differ.
     fn messages(&self, then: &[ModelMessage], now: &[ModelMessage], all: &mut Vec<ChangeReason>) {
         for role in [MessageRole::System, MessageRole::User, MessageRole::Assistant, MessageRole::Tool] {
-            let of =
-                |messages: &'_ [ModelMessage]| messages.iter().filter(|m| m.role == role).cloned().collect::<Vec<_>>();
-            let (then, now) = (of(then), of(now));
+            let of_role = |messages: &[ModelMessage]| -> Vec<ModelMessage> {
+                messages.iter().filter(|message| message.role == role).cloned().collect()
+            };
+            let (then, now) = (of_role(then), of_role(now));
             let count = then.len().max(now.len());
             let none = ModelMessage::new(role, Value::from(""));
             for n in 0..count {
                 let (old, new) = (then.get(n).unwrap_or(&none), now.get(n).unwrap_or(&none));
-                let of = ChangedTextKind::Message(role, (count > 1).then_some(n + 1));
+                let of = ChangedTextKind::Message(role, if count > 1 { Some(n + 1) } else { None });
                 let before = all.len();
                 self.text(of, (&old.content, &old.parts), (&new.content, &new.parts), all);
                 if all.len() == before && old.calls != new.calls {
@@ -131,12 +128,11 @@ impl ComparisonData<'_> {
         }
         // If a placeholder refers to another step, its changed text needs no separate reason.
         by.retain(|(source, _)| !matches!(source, TextSource::Step(key, _) if is_moved(key)));
-        let reason = |(source, hunks)| {
+        all.extend(moved.into_iter().map(ChangeReason::Source));
+        for (source, hunks) in by {
             let diff = WordDiff { before: diff.before.clone(), now: diff.now.clone(), hunks };
-            ChangeReason::Text(TextReason { of, source, diff })
-        };
-        let texts: Vec<ChangeReason> = by.into_iter().map(reason).collect();
-        all.extend(moved.into_iter().map(ChangeReason::Source).chain(texts));
+            all.push(ChangeReason::Text(TextReason { of, source, diff }));
+        }
     }
 
     /// Placeholders that now contain the results of other steps.
@@ -207,10 +203,7 @@ impl ComparisonData<'_> {
                 all.push(reason);
             }
         }
-        let env = |request: &CommandRequest| {
-            Json::Object(request.env.iter().map(|(name, value)| (name.to_string(), value.to_json())).collect())
-        };
-        values(ChangedValueKind::Environment, Some(env(then)), Some(env(now)), all);
+        values(ChangedValueKind::Environment, Some(environment(then)), Some(environment(now)), all);
         let folder = |request: &CommandRequest| request.workdir.as_ref().map(Value::to_json);
         if folder(then) != folder(now) {
             all.push(value(ChangedValueKind::Folder, "", folder(then), folder(now)));
@@ -225,17 +218,7 @@ impl ComparisonData<'_> {
     fn trace(&self, step: StepId, reason: &mut ChangeReason) {
         let (Some(program), ChangeReason::Value(reason)) = (self.program, reason) else { return };
         let first = reason.path.split(['.', '[']).next().unwrap_or_default();
-        let read = match &program.steps[step].kind {
-            StepKind::Tool(call) => match &call.arguments {
-                ValueExpression::Object(members) => {
-                    members.iter().find(|(name, _)| **name == *first).map(|(_, expr)| expr)
-                }
-                whole => Some(whole),
-            },
-            StepKind::Command(call) => first.parse::<usize>().ok().and_then(|n| call.arguments.get(n.checked_sub(1)?)),
-            _ => None,
-        };
-        let Some(read) = read else { return };
+        let Some(read) = argument_expression(&program.steps[step].kind, first) else { return };
         let mut slots = Vec::new();
         walk::visit_sources(read, &mut |source| {
             if let Source::Slot(slot) = source {
@@ -248,9 +231,28 @@ impl ComparisonData<'_> {
         while let Some(id) = open.pop() {
             let step = &program.steps[id];
             open.extend(walk::children_of(step).into_iter().rev());
-            let label = step.label.as_ref().filter(|_| step.out.is_some_and(|out| slots.contains(&out)));
-            reason.from.extend(label.map(ToString::to_string));
+            if let Some(label) = &step.label
+                && let Some(out) = &step.out
+                && slots.contains(out)
+            {
+                reason.from.push(label.to_string());
+            }
         }
+    }
+}
+
+/// The expression of an argument of a call: by its name, or by its number from 1.
+fn argument_expression<'p>(kind: &'p StepKind, name: &str) -> Option<&'p ValueExpression> {
+    match kind {
+        StepKind::Tool(call) => match &call.arguments {
+            ValueExpression::Object(members) => {
+                let (_, expression) = members.iter().find(|(member, _)| **member == *name)?;
+                Some(expression)
+            }
+            whole => Some(whole),
+        },
+        StepKind::Command(call) => call.arguments.get(name.parse::<usize>().ok()?.checked_sub(1)?),
+        _ => None,
     }
 }
 
@@ -264,18 +266,22 @@ struct PlaceholderData {
 /// The placeholders of a text, by the path nearest to it.
 fn placeholders(parts: &[TextPart]) -> Vec<(String, PlaceholderData)> {
     let mut all: Vec<(String, PlaceholderData)> = Vec::new();
-    for Origin { from, path, place, via, .. } in parts.iter().map(|part| &part.origin) {
+    for part in parts {
+        let Origin { from, path, place, via, .. } = &part.origin;
         // The list of placeholders through which a text was passed starts with the outermost.
-        let nearest = via.first().map(|via| (via.path.clone(), Some(via.place)));
-        let Some((path, place)) = nearest.or_else(|| Some((path.clone()?, *place))) else { continue };
-        let at = all.iter().position(|(known, _)| **known == *path).unwrap_or_else(|| {
+        let (path, place) = match (via.first(), path) {
+            (Some(via), _) => (&via.path, Some(via.place)),
+            (None, Some(path)) => (path, *place),
+            (None, None) => continue,
+        };
+        if !all.iter().any(|(known, _)| **known == **path) {
             all.push((path.to_string(), PlaceholderData { keys: Vec::new(), place }));
-            all.len() - 1
-        });
-        if let (OriginKind::Step(key), Some((_, one))) = (from, all.get_mut(at))
-            && !one.keys.contains(key)
+        }
+        if let OriginKind::Step(key) = from
+            && let Some((_, data)) = all.iter_mut().find(|(known, _)| **known == **path)
+            && !data.keys.contains(key)
         {
-            one.keys.push(key.clone());
+            data.keys.push(key.clone());
         }
     }
     all
@@ -324,6 +330,17 @@ fn human(then: &HumanRequest, now: &HumanRequest, all: &mut Vec<ChangeReason>) {
     }
 }
 
+fn model_name(request: &ModelRequest) -> Json {
+    match &request.provider {
+        Some(provider) => Json::from(format!("{provider}:{}", request.model)),
+        None => Json::from(request.model.to_string()),
+    }
+}
+
+fn environment(request: &CommandRequest) -> Json {
+    Json::Object(request.env.iter().map(|(name, value)| (name.to_string(), value.to_json())).collect())
+}
+
 fn parameters(request: &ModelRequest) -> Json {
     let set = request.parameters.without_timeout().values_by_name();
     Json::Object(set.into_iter().map(|(name, value)| (name.to_owned(), value.to_json())).collect())
@@ -340,6 +357,7 @@ fn value(of: ChangedValueKind, path: &str, before: Option<Json>, now: Option<Jso
 
 /// Adds the values that differ, each by its path.
 fn values(of: ChangedValueKind, before: Option<Json>, now: Option<Json>, all: &mut Vec<ChangeReason>) {
-    let changes = changed_values(before.as_ref(), now.as_ref(), &|_| None).into_iter();
-    all.extend(changes.map(|ValueChange { path, before, now }| value(of, &path, before, now)));
+    for ValueChange { path, before, now } in changed_values(before.as_ref(), now.as_ref(), &|_| None) {
+        all.push(value(of, &path, before, now));
+    }
 }

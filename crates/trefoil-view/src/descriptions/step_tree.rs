@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use trefoil_ir::{
-    FlowCallee, FlowDefinition, FlowId, IndexVec, NodeId, OnItemFailure, Program, StateId, StateMachine, Step,
+    Conversation, FlowCallee, FlowDefinition, FlowId, IndexVec, NodeId, OnItemFailure, Program, StateId, StateMachine, Step,
     StepGraph, StepId, StepKind, ValidatorKind, walk,
 };
 use trefoil_syntax::{Location, SourceFiles};
@@ -79,8 +79,11 @@ impl<'p> ProgramDescription<'p> {
     }
     fn node(&self, flow: (FlowId, &'p FlowDefinition), id: StepId) -> StepNode<'p> {
         let step = &self.program.steps[id];
-        let when = step.when.iter().map(|when| format!("when {}", short_text(&when.text)));
-        let notes = when.chain(policy_notes(step)).collect();
+        let mut notes = Vec::new();
+        if let Some(when) = &step.when {
+            notes.push(format!("when {}", short_text(&when.text)));
+        }
+        notes.extend(policy_notes(step));
         StepNode { step, flow: flow.0, place: self.to_plan_location(step.origin), notes, what: self.what(flow, step) }
     }
     fn nodes(&self, flow: (FlowId, &'p FlowDefinition), ids: &[StepId]) -> Vec<StepNode<'p>> {
@@ -119,36 +122,14 @@ impl<'p> ProgramDescription<'p> {
             }
             StepKind::Attempts(attempts) => {
                 let (checks, judges) = checks(attempts);
-                let tries = (attempts.max > 1).then(|| format!("up to {} attempts", attempts.max));
-                let notes = tries.into_iter().chain(checks).collect();
+                let mut notes = Vec::new();
+                if attempts.max > 1 {
+                    notes.push(format!("up to {} attempts", attempts.max));
+                }
+                notes.extend(checks);
                 StepContent::Turns { notes, role: "judge", beside: judges, body: one(attempts.body) }
             }
-            StepKind::Conversation(it) => {
-                let called = |offer: &trefoil_ir::Offer| match offer.all {
-                    true => format!("{}*", offer.name),
-                    false => offer.name.to_string(),
-                };
-                let names: Vec<_> = it.offers.iter().map(called).collect();
-                let calls = it.calls.most.map(|calls| format!(" and {calls} tool calls")).unwrap_or_default();
-                let turns = format!("up to {} turns{calls}", it.max_turns);
-                let mut notes = vec![turns, format!("may call {}", names.join(", "))];
-                let gate = it.gate.and_then(|gate| match &self.program.steps[gate].kind {
-                    StepKind::Attempts(attempts) => Some(checks(attempts)),
-                    _ => None,
-                });
-                let (checks, judges) = gate.unwrap_or_default();
-                notes.extend(checks.into_iter().map(|check| format!("calls {check}")));
-                let flows = |offer: &trefoil_ir::Offer| {
-                    let callees = walk::callees_of(&self.program.steps[offer.step]);
-                    let called = |flow: FlowId| match callees.as_slice() {
-                        [_] => offer.name.clone(),
-                        _ => self.program.flows[flow].name.clone(),
-                    };
-                    callees.iter().map(|flow| (called(*flow), *flow)).collect::<Vec<_>>()
-                };
-                let beside = it.offers.iter().flat_map(flows).chain(judges).collect();
-                StepContent::Turns { notes, role: "tool", beside, body: one(it.turn) }
-            }
+            StepKind::Conversation(conversation) => self.conversation(flow, conversation),
             StepKind::Call(call) => match &call.callee {
                 FlowCallee::Flow(id) => StepContent::Call(*id),
                 FlowCallee::Named { name, flows } => {
@@ -157,6 +138,32 @@ impl<'p> ProgramDescription<'p> {
             },
             kind => self.effect(flow.1, kind),
         }
+    }
+    fn conversation(&self, flow: (FlowId, &'p FlowDefinition), conversation: &'p Conversation) -> StepContent<'p> {
+        let (mut names, mut beside) = (Vec::new(), Vec::new());
+        for offer in &conversation.offers {
+            names.push(if offer.all { format!("{}*", offer.name) } else { offer.name.to_string() });
+            let callees = walk::callees_of(&self.program.steps[offer.step]);
+            for callee in &callees {
+                let name = if callees.len() == 1 { &offer.name } else { &self.program.flows[*callee].name };
+                beside.push((name.clone(), *callee));
+            }
+        }
+        let mut turns = format!("up to {} turns", conversation.max_turns);
+        if let Some(calls) = conversation.calls.most {
+            turns.push_str(&format!(" and {calls} tool calls"));
+        }
+        let mut notes = vec![turns, format!("may call {}", names.join(", "))];
+        if let Some(gate) = conversation.gate
+            && let StepKind::Attempts(attempts) = &self.program.steps[gate].kind
+        {
+            let (checks, judges) = checks(attempts);
+            for check in checks {
+                notes.push(format!("calls {check}"));
+            }
+            beside.extend(judges);
+        }
+        StepContent::Turns { notes, role: "tool", beside, body: Box::new(self.node(flow, conversation.turn)) }
     }
     fn effect(&self, flow: &'p FlowDefinition, kind: &'p StepKind) -> StepContent<'p> {
         let (title, says): (&str, String) = match kind {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use trefoil_ir::{
-    FlowDefinition, FlowId, GraphNode, IndexVec, MatchedOutcome, NodeId, Program, StateId, StateMachine,
-    StepGraph as Nodes, StepKind,
+    FlowDefinition, FlowId, GraphNode, IndexVec, MatchedOutcome, NodeId, Program, StateId, StateMachine, StateTransition,
+    StepGraph as Nodes, StepKind, WorkflowState,
 };
 use trefoil_syntax::{Location, SourceFiles};
 
@@ -114,8 +114,9 @@ impl<'d, 'p> GraphBuilder<'d, 'p> {
     /// One box.
     fn leaf(&mut self, shape: BoxShape, fallback: &str, around: &GraphContext, notes: Vec<String>) -> DrawnPart {
         let title = around.title.as_deref().unwrap_or(fallback).to_owned();
-        let notes = around.notes.iter().cloned().chain(notes).collect();
-        let node = self.node(shape, title, notes, around);
+        let mut all_notes = around.notes.clone();
+        all_notes.extend(notes);
+        let node = self.node(shape, title, all_notes, around);
         DrawnPart { entries: vec![node], exits: vec![DrawnExit { node, label: None, line: ArrowMeaning::Then }] }
     }
     /// Adds a frame; returns the context for the steps in it.
@@ -147,32 +148,16 @@ impl<'d, 'p> GraphBuilder<'d, 'p> {
             StepContent::Value => self.leaf(BoxShape::Plain, "value", around, Vec::new()),
             StepContent::Sequence(steps) => self.sequence(steps, around),
             StepContent::Parallel { width, skips, branches } => {
-                let what = skipping(width.clone().unwrap_or_else(|| "in parallel".to_owned()), *skips);
-                let inner = self.frame(around, what);
-                let mut all = DrawnPart::default();
-                for branch in branches {
-                    let one = self.step(branch, &inner);
-                    all.entries.extend(one.entries);
-                    all.exits.extend(one.exits);
-                }
-                all
+                let what = width.as_deref().unwrap_or("in parallel").to_owned();
+                self.parallel(skipping(what, *skips), branches, around)
             }
             StepContent::Choice { arms, otherwise } => self.choice(arms, otherwise.as_deref(), around),
-            StepContent::Loop { until, most, body } => {
-                let inner = self.frame(around, format!("{until}, {most}"));
-                let mut body = self.step(body, &inner);
-                if body.exits.len() > 1 && body.entries.len() > 1 {
-                    body.exits = vec![self.dot(&body.exits, &inner)];
-                }
-                for exit in body.exits.clone() {
-                    for entry in body.entries.clone() {
-                        self.edge(exit.node, entry, Some("again".to_owned()), ArrowMeaning::Again);
-                    }
-                }
-                body
-            }
+            StepContent::Loop { until, most, body } => self.repeated(format!("{until}, {most}"), body, around),
             StepContent::Each { items, width, skips, body, .. } => {
-                let what = width.iter().fold(items.clone(), |all, width| all + ", " + width);
+                let what = match width {
+                    Some(width) => format!("{items}, {width}"),
+                    None => items.clone(),
+                };
                 let inner = self.frame(around, skipping(what, *skips));
                 self.flow(*body, None, &inner)
             }
@@ -195,6 +180,29 @@ impl<'d, 'p> GraphBuilder<'d, 'p> {
                 self.leaf(BoxShape::Flow, "call", around, notes)
             }
         }
+    }
+    fn parallel(&mut self, what: String, branches: &'d [Described<'p>], around: &GraphContext) -> DrawnPart {
+        let inner = self.frame(around, what);
+        let mut all = DrawnPart::default();
+        for branch in branches {
+            let drawn = self.step(branch, &inner);
+            all.entries.extend(drawn.entries);
+            all.exits.extend(drawn.exits);
+        }
+        all
+    }
+    fn repeated(&mut self, what: String, body: &'d Described<'p>, around: &GraphContext) -> DrawnPart {
+        let inner = self.frame(around, what);
+        let mut body = self.step(body, &inner);
+        if body.exits.len() > 1 && body.entries.len() > 1 {
+            body.exits = vec![self.dot(&body.exits, &inner)];
+        }
+        for exit in &body.exits {
+            for entry in &body.entries {
+                self.edge(exit.node, *entry, Some("again".to_owned()), ArrowMeaning::Again);
+            }
+        }
+        body
     }
     fn effect(&mut self, kind: &StepKind, title: &str, says: &str, around: &GraphContext) -> DrawnPart {
         let (shape, says) = match kind {
@@ -243,20 +251,30 @@ impl<'d, 'p> GraphBuilder<'d, 'p> {
         let choice = self.leaf(BoxShape::Choice, "choose", around, Vec::new());
         let inner = GraphContext { cluster: around.cluster, ..GraphContext::default() };
         let mut exits = Vec::new();
-        let arms = arms.iter().map(|(when, node)| (when.clone(), Some(node)));
-        for (label, step) in arms.chain([("else".to_owned(), otherwise)]) {
-            let arm = step.map(|s| self.step(s, &inner)).unwrap_or_default();
-            for from in &choice.exits {
-                for entry in &arm.entries {
-                    self.edge(from.node, *entry, Some(label.clone()), ArrowMeaning::Then);
-                }
-                if arm.entries.is_empty() {
-                    exits.push(DrawnExit { label: Some(label.clone()), ..from.clone() });
-                }
-            }
-            exits.extend(arm.exits);
+        for (when, node) in arms {
+            let arm = self.step(node, &inner);
+            exits.extend(self.arm(&choice, when, arm));
         }
+        let otherwise = match otherwise {
+            Some(node) => self.step(node, &inner),
+            None => DrawnPart::default(),
+        };
+        exits.extend(self.arm(&choice, "else", otherwise));
         DrawnPart { entries: choice.entries, exits }
+    }
+    /// Connects a choice with one of its arms; returns the exits.
+    fn arm(&mut self, choice: &DrawnPart, label: &str, arm: DrawnPart) -> Vec<DrawnExit> {
+        let mut exits = Vec::new();
+        for from in &choice.exits {
+            for entry in &arm.entries {
+                self.edge(from.node, *entry, Some(label.to_owned()), ArrowMeaning::Then);
+            }
+            if arm.entries.is_empty() {
+                exits.push(DrawnExit { label: Some(label.to_owned()), ..from.clone() });
+            }
+        }
+        exits.extend(arm.exits);
+        exits
     }
     fn nodes(&mut self, graph: &Nodes, nodes: &'d IndexVec<NodeId, Described<'p>>, around: &GraphContext) -> DrawnPart {
         let inner = match around.title {
@@ -266,44 +284,47 @@ impl<'d, 'p> GraphBuilder<'d, 'p> {
         let drawn = nodes.map(|node| self.step(node, &inner));
         let mut ends = nodes.map(|_| true);
         for (id, node) in graph.nodes.entries() {
-            let mut connect = |this: &mut Self, from: NodeId, label: Option<String>, line: ArrowMeaning| {
-                for exit in &drawn[from].exits {
-                    for entry in &drawn[id].entries {
-                        let label = label.clone().or_else(|| exit.label.clone());
-                        this.edge(exit.node, *entry, label, line);
-                    }
-                }
-                ends[from] = false;
-            };
             for edge in &node.incoming {
                 let label = edge.when.as_ref().map(|w| descriptions::short_text(&w.text));
-                connect(self, edge.from, label, ArrowMeaning::Then);
+                self.connect(&drawn[edge.from], &drawn[id], label.as_ref(), ArrowMeaning::Then);
+                ends[edge.from] = false;
             }
             // The order that arrows do not show yet. What follows a fallback is what follows its node.
-            let stand_ins = node.after.iter().flat_map(|n| &graph.nodes[*n].fallback_of);
-            let after: Vec<NodeId> = node.after.iter().chain(stand_ins).copied().collect();
-            let usual = |n: NodeId| graph.nodes[n].fallback_of.is_empty();
-            for &before in &after {
-                let others = after.iter().copied().filter(|n| *n != before && usual(*n));
-                let mut known = node.incoming.iter().map(|e| e.from).chain(others);
-                let implied = known.any(|n| n == before || reaches(graph, before, n));
-                if !node.fallback_of.contains(&before) && !implied {
-                    connect(self, before, None, ArrowMeaning::Then);
+            let mut after: Vec<NodeId> = node.after.clone();
+            for before in &node.after {
+                after.extend(&graph.nodes[*before].fallback_of);
+            }
+            for before in &after {
+                if !node.fallback_of.contains(before) && !is_implied(graph, node, *before, &after) {
+                    self.connect(&drawn[*before], &drawn[id], None, ArrowMeaning::Then);
+                    ends[*before] = false;
                 }
             }
             for failed in &node.fallback_of {
-                connect(self, *failed, Some("on failure".to_owned()), ArrowMeaning::Failure);
+                let label = "on failure".to_owned();
+                self.connect(&drawn[*failed], &drawn[id], Some(&label), ArrowMeaning::Failure);
+                ends[*failed] = false;
             }
         }
-        // The fallback of a failed node is not its only exit.
+        let mut all = DrawnPart::default();
         for (id, node) in graph.nodes.entries() {
-            let follows = |n: &GraphNode| n.incoming.iter().any(|e| e.from == id) || n.after.contains(&id);
-            ends[id] |= node.fallback.is_some() && !graph.nodes.iter().any(follows);
+            if node.incoming.is_empty() && node.after.is_empty() && node.fallback_of.is_empty() {
+                all.entries.extend(&drawn[id].entries);
+            }
+            // The fallback of a failed node is not its only exit.
+            if ends[id] || node.fallback.is_some() && !graph.nodes.iter().any(|other| follows(other, id)) {
+                all.exits.extend(drawn[id].exits.iter().cloned());
+            }
         }
-        let first = |n: &GraphNode| n.incoming.is_empty() && n.after.is_empty() && n.fallback_of.is_empty();
-        let entries = graph.nodes.iter().zip(&drawn).filter(|(n, _)| first(n)).flat_map(|(_, f)| f.entries.clone());
-        let exits = ends.iter().zip(&drawn).filter(|(end, _)| **end).flat_map(|(_, f)| f.exits.clone());
-        DrawnPart { entries: entries.collect(), exits: exits.collect() }
+        all
+    }
+    /// Connects all exits of a node with all entries of another one.
+    fn connect(&mut self, from: &DrawnPart, to: &DrawnPart, label: Option<&String>, line: ArrowMeaning) {
+        for exit in &from.exits {
+            for entry in &to.entries {
+                self.edge(exit.node, *entry, label.or(exit.label.as_ref()).cloned(), line);
+            }
+        }
     }
     fn states(
         &mut self,
@@ -322,15 +343,13 @@ impl<'d, 'p> GraphBuilder<'d, 'p> {
         });
         let drawn: IndexVec<StateId, DrawnPart> = drawn.collect();
         let mut exits = Vec::new();
-        for (from, state) in drawn.iter().zip(&machine.states) {
+        for (id, state) in machine.states.entries() {
+            let from = &drawn[id];
             if state.may_end() {
                 exits.extend(from.exits.iter().cloned());
             }
             for transition in &state.transitions {
-                let always = transition.when.is_none() && transition.takes != MatchedOutcome::Failure;
-                let label = (!always || &*transition.text != "always")
-                    .then(|| descriptions::short_text(&transition.text))
-                    .filter(|l| !l.is_empty() && (l != "always" || state.transitions.len() > 1));
+                let label = transition_label(state, transition);
                 let line = if transition.takes == MatchedOutcome::Failure {
                     ArrowMeaning::Failure
                 } else {
@@ -367,6 +386,38 @@ fn draws(node: &Described<'_>) -> bool {
         StepContent::Sequence(steps) => steps.iter().any(draws),
         _ => true,
     }
+}
+
+/// The text at the arrow of a transition; `None` if it says nothing.
+fn transition_label(state: &WorkflowState, transition: &StateTransition) -> Option<String> {
+    let always = transition.when.is_none() && transition.takes != MatchedOutcome::Failure;
+    if always && &*transition.text == "always" {
+        return None;
+    }
+    let label = descriptions::short_text(&transition.text);
+    let is_needless = label == "always" && state.transitions.len() <= 1;
+    if label.is_empty() || is_needless { None } else { Some(label) }
+}
+
+/// Whether a node directly follows another one.
+fn follows(node: &GraphNode, before: NodeId) -> bool {
+    node.after.contains(&before) || node.incoming.iter().any(|edge| edge.from == before)
+}
+
+/// Whether other arrows to a node already show that it comes after this one. `after`: all those that it comes after.
+fn is_implied(graph: &Nodes, node: &GraphNode, before: NodeId, after: &[NodeId]) -> bool {
+    for edge in &node.incoming {
+        if edge.from == before || reaches(graph, before, edge.from) {
+            return true;
+        }
+    }
+    for other in after {
+        let is_usual = graph.nodes[*other].fallback_of.is_empty();
+        if *other != before && is_usual && reaches(graph, before, *other) {
+            return true;
+        }
+    }
+    false
 }
 
 /// The note of a frame, and whether failures are skipped in it.

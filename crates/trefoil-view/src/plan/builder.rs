@@ -121,7 +121,8 @@ impl PlanContext {
             self.name.clone_from(&step.label);
         }
         if let Some(slot) = step.out {
-            self.writes = Some(descriptions::slot_paths(flow, slot)).filter(|n| !n.is_empty());
+            let paths = descriptions::slot_paths(flow, slot);
+            self.writes = if paths.is_empty() { None } else { Some(paths) };
         }
         self.notes.extend(node.notes.iter().cloned());
         if step.asks_again() {
@@ -182,9 +183,13 @@ impl<'d, 'p> PlanBuilder<'d, 'p> {
                 here.steps = self.plan_nodes(branches, &PlanContext::inside(times));
             }
             StepContent::Choice { arms, otherwise } => {
-                let arms = arms.iter().map(|(when, node)| (format!("if {when}"), node));
-                for (note, node) in arms.chain(otherwise.iter().map(|node| ("else".to_owned(), &**node))) {
-                    here.steps.extend(self.step(node, PlanContext::inside(times.clone()).with(vec![note])));
+                for (when, arm) in arms {
+                    let notes = vec![format!("if {when}")];
+                    here.steps.extend(self.step(arm, PlanContext::inside(times.clone()).with(notes)));
+                }
+                if let Some(otherwise) = otherwise {
+                    let notes = vec!["else".to_owned()];
+                    here.steps.extend(self.step(otherwise, PlanContext::inside(times).with(notes)));
                 }
             }
             StepContent::Loop { until, most, body } => {
@@ -193,7 +198,8 @@ impl<'d, 'p> PlanBuilder<'d, 'p> {
             }
             StepContent::Each { items, width, limit, body, .. } => {
                 here.notes.push(items.clone());
-                here.notes.extend(width.iter().chain(limit).cloned());
+                here.notes.extend(width.clone());
+                here.notes.extend(limit.clone());
                 here.steps = self.flow(*body, PlanContext::inside(times));
             }
             StepContent::Graph { .. } | StepContent::States { .. } => {
@@ -253,13 +259,24 @@ impl<'d, 'p> PlanBuilder<'d, 'p> {
         Some(format!("`{}` runs a flow: {many}, each time", call.name))
     }
     fn plan_nodes(&mut self, nodes: &'d [StepNode<'p>], around: &PlanContext) -> Vec<PlanStep> {
-        nodes.iter().flat_map(|node| self.step(node, around.clone())).collect()
+        let mut steps = Vec::new();
+        for node in nodes {
+            steps.extend(self.step(node, around.clone()));
+        }
+        steps
     }
     /// The calls of each model, counted like all calls.
     fn models(&self, calls: &CallBounds) -> Vec<(String, CallBound)> {
-        let more = calls.models.iter().map(|(name, _)| &**name).filter(|n| !self.models.iter().any(|m| m == n));
-        let all = self.models.iter().map(String::as_str).chain(more);
-        all.map(|name| (name.to_owned(), calls.of_model(name))).collect()
+        let mut models = Vec::new();
+        for name in &self.models {
+            models.push((name.clone(), calls.of_model(name)));
+        }
+        for (name, _) in &calls.models {
+            if !self.models.iter().any(|known| **known == **name) {
+                models.push((name.to_string(), calls.of_model(name)));
+            }
+        }
+        models
     }
     /// Nodes in declaration order, changed only where a node must come after a later one.
     fn graph(
@@ -274,8 +291,11 @@ impl<'d, 'p> PlanBuilder<'d, 'p> {
             let node = &graph.nodes[id];
             let mut own = Vec::new();
             for edge in &node.incoming {
-                let when = edge.when.as_ref().map(|w| format!(" when {}", descriptions::short_text(&w.text)));
-                own.push(format!("after {}{}", name(edge.from), when.unwrap_or_default()));
+                let when = match &edge.when {
+                    Some(when) => format!(" when {}", descriptions::short_text(&when.text)),
+                    None => String::new(),
+                };
+                own.push(format!("after {}{when}", name(edge.from)));
             }
             for before in &node.after {
                 if !node.incoming.iter().any(|e| e.from == *before) && !node.fallback_of.contains(before) {
@@ -325,29 +345,27 @@ impl<'d, 'p> PlanBuilder<'d, 'p> {
     fn turns(&mut self, node: &'d StepNode<'p>, times: CallBound, mut around: PlanContext) -> Vec<PlanStep> {
         let StepContent::Turns { notes, role, beside, body } = &node.what else { return Vec::new() };
         around.notes.extend(notes.iter().cloned());
-        if let StepKind::Conversation(it) = &node.step.kind {
-            let program = self.described.program;
-            let offered = it.offers.iter().map(|offer| &program.steps[offer.step]);
-            around.notes.extend(offered.filter_map(|step| self.beneath(&step.kind)));
-        }
-        // The model may call each tool several times in a turn.
-        let called = match &node.step.kind {
-            StepKind::Conversation(it) => {
-                around.times.multiply_by(&CallBound::from_number(it.most_calls(it.max_turns)))
+        let mut called = times.clone();
+        if let StepKind::Conversation(conversation) = &node.step.kind {
+            for offer in &conversation.offers {
+                around.notes.extend(self.beneath(&self.described.program.steps[offer.step].kind));
             }
-            _ => times.clone(),
-        };
+            // The model may call each tool several times in a turn.
+            let most = conversation.most_calls(conversation.max_turns);
+            called = around.times.multiply_by(&CallBound::from_number(most));
+        }
         let mut steps = self.step(body, PlanContext { times, ..around });
         steps.extend(self.plan_named_flows(beside, role, &called));
         steps
     }
     /// Flows by name, each with a note saying why it runs.
     fn plan_named_flows(&mut self, flows: &[(Arc<str>, FlowId)], note: &str, times: &CallBound) -> Vec<PlanStep> {
-        let each = flows.iter().flat_map(|(name, id)| {
+        let mut steps = Vec::new();
+        for (name, id) in flows {
             let around = PlanContext::inside(times.clone()).with(vec![note.to_owned()]);
-            self.flow(*id, PlanContext { name: Some(name.clone()), ..around })
-        });
-        each.collect()
+            steps.extend(self.flow(*id, PlanContext { name: Some(name.clone()), ..around }));
+        }
+        steps
     }
     fn call(&mut self, id: FlowId, mut around: PlanContext, here: PlanStep) -> Vec<PlanStep> {
         let flow = &self.described.program.flows[id];
@@ -386,7 +404,7 @@ impl<'d, 'p> PlanBuilder<'d, 'p> {
         let mut notes = around.notes;
         notes.push("calls itself".to_owned());
         PlanStep {
-            name: around.name.unwrap_or_else(|| flow.name.clone()).to_string(),
+            name: around.name.as_deref().unwrap_or(&flow.name).to_owned(),
             sort: flow.sort,
             place: self.described.to_plan_location(flow.origin),
             notes,
@@ -406,15 +424,20 @@ fn is_bare(around: &PlanContext) -> bool {
 
 fn obstacles(described: &ProgramDescription<'_>) -> Vec<PlanObstacle> {
     let program = described.program;
-    let refused = walk::refused_steps(program).into_iter().map(|(id, refused)| PlanObstacle {
-        what: format!("{} is not supported yet", descriptions::feature_name(&refused.feature)),
-        help: None,
-        place: described.to_plan_location(program.steps[id].origin),
-    });
-    let missing = program.missing_agents.iter().map(|(name, at)| PlanObstacle {
-        what: format!("agent `{name}` is not defined; only the embedded model can stand in for it"),
-        help: None,
-        place: described.to_plan_location(*at),
-    });
-    refused.chain(missing).collect()
+    let mut all = Vec::new();
+    for (id, refused) in walk::refused_steps(program) {
+        all.push(PlanObstacle {
+            what: format!("{} is not supported yet", descriptions::feature_name(&refused.feature)),
+            help: None,
+            place: described.to_plan_location(program.steps[id].origin),
+        });
+    }
+    for (name, at) in &program.missing_agents {
+        all.push(PlanObstacle {
+            what: format!("agent `{name}` is not defined; only the embedded model can stand in for it"),
+            help: None,
+            place: described.to_plan_location(*at),
+        });
+    }
+    all
 }

@@ -2,22 +2,23 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{CallBound, Plan, PlanLocation, PlanStep};
+use super::{CallBound, Plan, PlanLocation, PlanProof, PlanStep};
 
 /// `{name, kind, file, line, input, takes_text, steps, output, models, calls, cost, limits, obstacles, proofs, cut}`.
 pub(super) fn plan_json(plan: &Plan) -> Value {
-    let inputs: Vec<Value> = plan
-        .inputs
-        .iter()
-        .map(|i| {
-            json!({
-                "name": i.name,
-                "schema": i.schema.to_json(),
-                "required": i.required,
-                "default": i.default.as_ref().map(trefoil_template::Value::to_json),
-            })
-        })
-        .collect();
+    let mut inputs = Vec::new();
+    for input in &plan.inputs {
+        inputs.push(json!({
+            "name": input.name,
+            "schema": input.schema.to_json(),
+            "required": input.required,
+            "default": input.default.as_ref().map(trefoil_template::Value::to_json),
+        }));
+    }
+    let mut calls = Map::new();
+    for (name, most) in plan.calls.named_bounds() {
+        calls.insert(name.to_owned(), bound(most));
+    }
     let mut all = Map::new();
     all.insert("name".into(), plan.name.as_str().into());
     all.insert("kind".into(), plan.sort.into());
@@ -28,30 +29,36 @@ pub(super) fn plan_json(plan: &Plan) -> Value {
     all.insert("output".into(), plan.output.clone().into());
     let models = plan.models.iter().map(|(name, calls)| json!({"model": name, "calls": bound(calls)}));
     all.insert("models".into(), models.collect());
-    let calls = plan.calls.named_bounds().into_iter().map(|(name, calls)| (name.to_owned(), bound(calls)));
-    all.insert("calls".into(), Value::Object(calls.collect()));
+    all.insert("calls".into(), Value::Object(calls));
     all.insert("cost".into(), plan.money.as_ref().map(super::PlanCost::to_json).into());
     all.insert("limits".into(), plan.limits.clone().into());
-    let obstacles = plan.obstacles.iter().map(|o| {
-        let mut one = Map::new();
-        one.insert("message".into(), o.what.as_str().into());
-        one.insert("help".into(), o.help.clone().into());
-        insert_location(&o.place, &mut one);
-        Value::Object(one)
-    });
-    all.insert("obstacles".into(), obstacles.collect());
-    let proofs = plan.proofs.iter().map(|proof| {
-        let unseen = proof.unseen.iter().map(|(what, at)| {
-            let mut one = Map::new();
-            one.insert("what".into(), what.as_str().into());
-            insert_location(at, &mut one);
-            Value::Object(one)
-        });
-        json!({"kind": proof.kind, "proved": proof.proved, "not_seen": unseen.collect::<Vec<_>>()})
-    });
-    all.insert("proofs".into(), proofs.collect());
+    all.insert("obstacles".into(), obstacles(plan));
+    all.insert("proofs".into(), plan.proofs.iter().map(proof).collect());
     all.insert("cut".into(), plan.cut.into());
     Value::Object(all)
+}
+
+fn obstacles(plan: &Plan) -> Value {
+    let mut obstacles: Vec<Value> = Vec::new();
+    for obstacle in &plan.obstacles {
+        let mut members = Map::new();
+        members.insert("message".into(), obstacle.what.as_str().into());
+        members.insert("help".into(), obstacle.help.clone().into());
+        insert_location(&obstacle.place, &mut members);
+        obstacles.push(Value::Object(members));
+    }
+    Value::Array(obstacles)
+}
+
+fn proof(proof: &PlanProof) -> Value {
+    let mut unseen = Vec::new();
+    for (what, at) in &proof.unseen {
+        let mut members = Map::new();
+        members.insert("what".into(), what.as_str().into());
+        insert_location(at, &mut members);
+        unseen.push(Value::Object(members));
+    }
+    json!({"kind": proof.kind, "proved": proof.proved, "not_seen": unseen})
 }
 
 fn step(step: &PlanStep) -> Value {

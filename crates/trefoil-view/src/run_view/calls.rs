@@ -25,8 +25,11 @@ impl RunView {
             EventKind::ModelWaiting { agent, .. } => {
                 let number = self.step_of_call(event, agent, "agent", again)?;
                 // The wait before its next try is over.
-                let step = self.step_mut(number).filter(|step| step.state == StepState::Retrying);
-                step.into_iter().for_each(|step| step.resume_step(again));
+                if let Some(step) = self.step_mut(number)
+                    && step.state == StepState::Retrying
+                {
+                    step.resume_step(again);
+                }
                 Some(number)
             }
             EventKind::RetryScheduled { attempt, delay_ms, error } => {
@@ -62,7 +65,9 @@ impl RunView {
             self.warnings.push(verdict.describe_finding());
         }
         let at = event.at_ms;
-        if let Some(step) = self.step_around(key_of(event)).and_then(|number| self.step_mut(number)) {
+        if let Some(number) = self.step_around(key_of(event))
+            && let Some(step) = self.step_mut(number)
+        {
             step.verdicts.push((at, verdict.clone()));
         } else if verdict.ruling == VerdictRuling::Changed {
             // It is about the input of the run.
@@ -89,7 +94,11 @@ impl RunView {
         };
         let (is_call, is_model) = (call.is_some(), matches!(call, Some(OpenCallView::Model { .. })));
         self.calls += u64::from(call == Some(OpenCallView::Model { counted: true }));
-        self.open_calls.extend(event.key.clone().zip(call));
+        if let Some(key) = &event.key
+            && let Some(call) = call
+        {
+            self.open_calls.insert(key.clone(), call);
+        }
         if let Some(asked) = AwaitedActivity::for_person(event) {
             self.open.waiting.retain(|one| one.key != asked.key);
             self.open.waiting.push(asked);
@@ -107,7 +116,9 @@ impl RunView {
         if let EventKind::ModelStarted { model, .. } = &event.kind {
             step.model = Some(model.clone());
         }
-        step.calls.extend(is_full.then(|| Arc::new(started(event))));
+        if is_full {
+            step.calls.push(Arc::new(started(event)));
+        }
         Some(number)
     }
 
@@ -153,20 +164,38 @@ impl RunView {
         if !self.is_full() {
             return;
         }
-        // About a structure without a name, such as the attempts of an entry agent: added to its last step.
         let key = key_of(event);
-        let inside = |step: &StepView| !step.is_item && step.key.as_ref().is_some_and(|known| known.0.starts_with(key));
-        let last = || self.steps.iter().rev().find(|(_, step)| inside(step)).map(|(number, _)| *number);
-        let number = self.step_around(key).or_else(last);
-        let number = number.or_else(|| self.step_of_call(event, "run", "run", true));
-        let note = (event.at_ms, text());
-        number.and_then(|number| self.step_mut(number)).into_iter().for_each(|step| step.notes.push(note.clone()));
+        // About a structure without a name, such as the attempts of an entry agent: added to its last step.
+        let mut number = self.step_around(key).or_else(|| self.last_step_inside(key));
+        if number.is_none() {
+            number = self.step_of_call(event, "run", "run", true);
+        }
+        if let Some(number) = number
+            && let Some(step) = self.step_mut(number)
+        {
+            step.notes.push((event.at_ms, text()));
+        }
+    }
+
+    /// The last step whose key starts like this.
+    fn last_step_inside(&self, key: &str) -> Option<usize> {
+        for (number, step) in self.steps.iter().rev() {
+            if !step.is_item && matches!(&step.key, Some(known) if known.0.starts_with(key)) {
+                return Some(*number);
+            }
+        }
+        None
     }
 
     /// The innermost step around an activity. `infers`: one is made if it has none.
     fn step_of_call(&mut self, event: &Event, name: &str, kind: &'static str, infers: bool) -> Option<usize> {
-        let inferred = || StepView { kind, is_inferred: true, ..new_step(event, &Arc::from(name)) };
-        self.step_around(key_of(event)).or_else(|| infers.then(|| self.begin_step(inferred())))
+        if let Some(number) = self.step_around(key_of(event)) {
+            return Some(number);
+        }
+        if !infers {
+            return None;
+        }
+        Some(self.begin_step(StepView { kind, is_inferred: true, ..new_step(event, &Arc::from(name)) }))
     }
 }
 
@@ -197,7 +226,10 @@ fn started(event: &Event) -> CallView {
             agent: Some(agent.to_string()),
             model: Some(model.clone()),
             messages: messages.clone(),
-            parameters: Some(parameters.clone()).filter(|p| p.as_object().is_some_and(|p| !p.is_empty())),
+            parameters: match parameters.as_object() {
+                Some(set) if !set.is_empty() => Some(parameters.clone()),
+                _ => None,
+            },
             ..call("model")
         },
         EventKind::EffectStarted { effect, detail } => CallView { detail: Some(detail.clone()), ..call(effect) },

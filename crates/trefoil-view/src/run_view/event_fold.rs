@@ -6,7 +6,7 @@ use trefoil_machine::PrivateValue;
 use trefoil_machine::key::parent_key;
 use trefoil_runtime::{Event, EventKind, RunError, RunStatus};
 
-use super::{ItemCounts, ItemView, OpenWait, RunView, RunViewEnd, StepState, StepView, ViewDetail};
+use super::{CallView, ItemCounts, ItemView, OpenWait, RunView, RunViewEnd, StepState, StepView, ViewDetail};
 
 impl RunView {
     /// Adds an event. Returns the number of the step or item that it is about. reason: one arm a kind of event.
@@ -26,7 +26,9 @@ impl RunView {
             EventKind::RunSuspended { waiting, why, .. } => {
                 let open = OpenWait { waiting: waiting.clone(), stopped: why.clone() };
                 if self.is_full() {
-                    why.iter().for_each(|_| self.end_open(StepState::Stopped, |_| true));
+                    if why.is_some() {
+                        self.end_open(StepState::Stopped, |_| true);
+                    }
                     self.waits_for(&open);
                 }
                 (self.open, self.is_suspended) = (open, true);
@@ -58,9 +60,9 @@ impl RunView {
                 return self.settle_step(number);
             }
             EventKind::StepFinished { output, items } => {
-                let output = self.is_full().then(|| output.clone());
-                let is_whole = items.is_none_or(|items| items.failed == 0);
-                let state = if is_whole { StepState::Done } else { StepState::Partly };
+                let output = if self.is_full() { Some(output.clone()) } else { None };
+                let has_failures = matches!(items, Some(items) if items.failed > 0);
+                let state = if has_failures { StepState::Partly } else { StepState::Done };
                 return self.end_step(self.index.get(&event.key.as_ref()?.0).copied(), state, |step| {
                     (step.items, step.output) = (*items, output);
                     let counts = items.map(|of| ItemCounts { total: of.total, ended: of.total, failed: of.failed });
@@ -75,7 +77,7 @@ impl RunView {
                     .end_step(self.index.get(&event.key.as_ref()?.0).copied(), state, |step| step.error = error);
             }
             EventKind::ItemStarted { index, total, item } => {
-                let value = item.clone().filter(|_| self.is_full());
+                let value = if self.is_full() { item.clone() } else { None };
                 let item = Some(ItemView { number: index.saturating_add(1), total: *total, value });
                 let number =
                     self.begin_step(StepView { is_item: true, kind: "item", item, ..new_step(event, &"".into()) });
@@ -106,10 +108,14 @@ impl RunView {
 
     /// The failure of the run with its place, which is not stored: that of the step that failed.
     fn located(&self, mut error: RunError) -> RunError {
-        let key = error.key.as_ref().filter(|_| error.location.is_none());
-        let step = key.and_then(|key| self.step_with_key(key.without_try()));
-        let own = step.and_then(|step| step.error.as_ref()).filter(|(own, _)| own.code == error.code);
-        error.location = error.location.or(own.and_then(|(own, _)| own.location));
+        if error.location.is_none()
+            && let Some(key) = &error.key
+            && let Some(step) = self.step_with_key(key.without_try())
+            && let Some((own, _)) = &step.error
+            && own.code == error.code
+        {
+            error.location = own.location;
+        }
         error
     }
 
@@ -140,7 +146,9 @@ impl RunView {
     /// Marks the steps that wait.
     fn waits_for(&mut self, open: &OpenWait) {
         for key in open.keys() {
-            if let Some(step) = self.step_around(key).and_then(|number| self.step_mut(number)) {
+            if let Some(number) = self.step_around(key)
+                && let Some(step) = self.step_mut(number)
+            {
                 (step.state, step.ended_ms) = (StepState::Waiting, None);
             }
         }
@@ -149,26 +157,31 @@ impl RunView {
     /// Ends open steps: the run has ended or waits, or its process has ended. A step that was only inferred has no event for its end:
     /// its state is that of its last call.
     pub fn end_open(&mut self, how: StepState, which: impl Fn(&StepView) -> bool) {
-        for step in self.steps.values_mut().filter(|step| step.ended_ms.is_none() && which(step)) {
+        for step in self.steps.values_mut() {
+            if step.ended_ms.is_some() || !which(step) {
+                continue;
+            }
             let step = Arc::make_mut(step);
-            let last = step.calls.last();
-            let (end, is_failed) = (
-                last.and_then(|call| Some(call.started_ms + call.duration_ms?)),
-                last.is_some_and(|call| call.error.is_some()),
-            );
-            let state = match end {
-                _ if is_failed => StepState::Failed,
-                Some(_) => StepState::Done,
-                None => how,
-            };
+            let (mut state, mut end) = (how, None);
+            if let Some(last) = step.calls.last() {
+                end = last.ended_ms();
+                if last.error.is_some() {
+                    state = StepState::Failed;
+                } else if end.is_some() {
+                    state = StepState::Done;
+                }
+            }
             step.end_step(state, end.unwrap_or(self.at_ms));
         }
     }
 
     /// The run only waits: what is in progress is not stopped, but rests in this state.
     pub fn rest_running_steps(&mut self, state: StepState) {
-        let running = self.steps.values_mut().filter(|step| step.state == StepState::Running);
-        running.for_each(|step| Arc::make_mut(step).state = state);
+        for step in self.steps.values_mut() {
+            if step.state == StepState::Running {
+                Arc::make_mut(step).state = state;
+            }
+        }
     }
 
     /// The journal has been read: what has ended is kept. What failed or stopped with the run is about to start again.
@@ -182,13 +195,18 @@ impl RunView {
     /// Removes a step or item with all that is inside it. Returns their numbers.
     pub fn remove_step(&mut self, number: usize) -> Vec<usize> {
         let (mut open, mut all) = (vec![number], Vec::new());
-        if let Some(around) = self.step_by_number(number).and_then(|step| step.parent) {
-            self.step_mut(around).map(|around| around.children.remove(&number));
+        if let Some(step) = self.step_by_number(number)
+            && let Some(around) = step.parent
+            && let Some(around) = self.step_mut(around)
+        {
+            around.children.remove(&number);
         }
         while let Some(number) = open.pop() {
             let Some(step) = self.steps.remove(&number) else { continue };
             let index = if step.is_item { &mut self.items } else { &mut self.index };
-            if let Some(key) = step.key.as_ref().filter(|key| index.get(&key.0) == Some(&number)) {
+            if let Some(key) = &step.key
+                && index.get(&key.0) == Some(&number)
+            {
                 index.remove(&key.0);
             }
             open.extend(&step.children);
@@ -200,7 +218,9 @@ impl RunView {
     pub(super) fn begin_step(&mut self, mut step: StepView) -> usize {
         if let Some(key) = &step.key {
             step.parent = parent_key(&key.0).and_then(|key| self.around(key, true));
-            step.item = step.item.take().or_else(|| self.item(&key.0));
+            if step.item.is_none() {
+                step.item = self.item(&key.0);
+            }
         }
         // A step inside has started, so the try that those around it waited for has started.
         let mut around = step.parent;
@@ -213,7 +233,9 @@ impl RunView {
         }
         let number = self.next;
         self.next += 1;
-        if let Some(above) = step.parent.and_then(|parent| self.step_mut(parent)) {
+        if let Some(parent) = step.parent
+            && let Some(above) = self.step_mut(parent)
+        {
             above.children.insert(number);
         }
         if let Some(key) = &step.key {
@@ -234,7 +256,10 @@ impl RunView {
         let (number, at) = (number?, self.at_ms);
         let mut open: Vec<usize> = self.step_by_number(number)?.children.iter().copied().collect();
         while let Some(inside) = open.pop() {
-            let Some(step) = self.steps.get_mut(&inside).filter(|step| step.ended_ms.is_none()) else { continue };
+            let Some(step) = self.steps.get_mut(&inside) else { continue };
+            if step.ended_ms.is_some() {
+                continue;
+            }
             open.extend(&step.children);
             if step.is_item {
                 Arc::make_mut(step).end_step(StepState::Cancelled, at);
@@ -251,7 +276,9 @@ impl RunView {
         let step = self.step_mut(number)?;
         step.kept |= step.keeps && !step.called;
         let (called, kept, parent) = (step.called, step.kept, step.parent);
-        if let Some(around) = parent.and_then(|parent| self.step_mut(parent)) {
+        if let Some(parent) = parent
+            && let Some(around) = self.step_mut(parent)
+        {
             (around.called, around.keeps) = (around.called | called, around.keeps | kept);
         }
         Some(number)
@@ -259,8 +286,10 @@ impl RunView {
 
     /// Changes the counts of the fan-out to which an item belongs.
     fn counts(&mut self, item: usize, change: impl FnOnce(&mut ItemCounts)) {
-        let around = self.step_by_number(item).and_then(|item| item.parent);
-        if let Some(around) = around.and_then(|around| self.step_mut(around)) {
+        if let Some(item) = self.step_by_number(item)
+            && let Some(around) = item.parent
+            && let Some(around) = self.step_mut(around)
+        {
             change(around.counts.get_or_insert_default());
         }
     }
@@ -275,15 +304,27 @@ impl RunView {
             if let Some(number) = self.items.get(key) {
                 return self.step_by_number(*number)?.item.clone();
             }
-            key = parent_key(key).filter(|key| !self.index.contains_key(*key))?;
+            key = parent_key(key)?;
+            if self.index.contains_key(key) {
+                return None;
+            }
         }
+    }
+}
+
+impl CallView {
+    /// When it ended, since the start of the run.
+    fn ended_ms(&self) -> Option<u64> {
+        Some(self.started_ms + self.duration_ms?)
     }
 }
 
 impl StepView {
     pub(super) fn end_step(&mut self, state: StepState, at: u64) {
         // The try that it waits for does not start.
-        self.retry_ms = self.retry_ms.filter(|_| self.state == StepState::Retrying || self.ended_ms.is_some());
+        if self.state != StepState::Retrying && self.ended_ms.is_none() {
+            self.retry_ms = None;
+        }
         (self.state, self.ended_ms) = (state, Some(at));
     }
 
@@ -302,7 +343,10 @@ impl StepView {
 }
 
 pub(super) fn key_of(event: &Event) -> &str {
-    event.key.as_ref().map_or("", |key| &key.0)
+    match &event.key {
+        Some(key) => &key.0,
+        None => "",
+    }
 }
 
 pub(super) fn new_step(event: &Event, label: &Arc<str>) -> StepView {
