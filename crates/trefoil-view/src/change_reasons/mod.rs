@@ -90,26 +90,35 @@ pub fn describe_decision(decision: &MemoDecision, comparing: &ComparisonData<'_>
     if matches!(asked.request, Request::Timer { .. } | Request::Decide(_) | Request::Describe(_)) {
         return None;
     }
-    let mut was = None;
-    let mut again = |again: &ReuseOutcome| {
-        if let ReuseOutcome::Again { before, .. } = again {
-            was = Some(before.key.clone()).filter(|was| was.without_try() != asked.key.without_try());
-        }
-        because(again, asked, comparing)
-    };
-    let (fate, reasons) = match &decision.is {
+    let (mut was, mut reasons) = (None, Vec::new());
+    let mut repeated = None;
+    let fate = match &decision.is {
         ReuseOutcome::Kept { run, was, used } => {
-            // Another try is the same call.
-            let was = was.clone().filter(|was| was.without_try() != asked.key.without_try());
-            (ReuseDecision::Kept { run: run.clone(), was, saved: *used }, Vec::new())
+            let was = was.as_ref().and_then(|was| other_call(was, &asked.key));
+            ReuseDecision::Kept { run: run.clone(), was, saved: *used }
         }
-        ReuseOutcome::New => (ReuseDecision::New, Vec::new()),
+        ReuseOutcome::New => ReuseDecision::New,
         ReuseOutcome::Stopped(before) => {
-            (ReuseDecision::Stopped, before.iter().flat_map(|before| again(before)).collect())
+            repeated = before.as_deref();
+            ReuseDecision::Stopped
         }
-        before @ ReuseOutcome::Again { .. } => (ReuseDecision::Again, again(before)),
+        again @ ReuseOutcome::Again { .. } => {
+            repeated = Some(again);
+            ReuseDecision::Again
+        }
     };
+    if let Some(again) = repeated {
+        if let ReuseOutcome::Again { before, .. } = again {
+            was = other_call(&before.key, &asked.key);
+        }
+        reasons = because(again, asked, comparing);
+    }
     Some(ActivityDecision { key: asked.key.clone(), fate, was, reasons, called: Vec::new() })
+}
+
+/// An earlier key, if it is that of another call: another try is the same call.
+fn other_call(was: &Key, asked: &Key) -> Option<Key> {
+    if was.without_try() == asked.without_try() { None } else { Some(was.clone()) }
 }
 
 /// How similar the texts of two requests are, between 0 and 1.

@@ -87,12 +87,18 @@ pub fn render_expr(files: &SourceFiles, flow: &FlowDefinition, expr: &ValueExpre
 /// A template as written in the manifest, without YAML quotes.
 pub fn template_source_text(files: &SourceFiles, text: &BoundTemplate) -> String {
     let source = source_text(files, text.origin).unwrap_or_default().trim();
-    let inner = ['"', '\''].iter().find_map(|q| source.strip_prefix(*q)?.strip_suffix(*q));
     if source.is_empty() {
         let all: Vec<_> = text.template.references().iter().map(braced).collect();
         return short_text(&all.join(" "));
     }
-    short_text(inner.unwrap_or(source))
+    for quote in ['"', '\''] {
+        if let Some(rest) = source.strip_prefix(quote)
+            && let Some(inner) = rest.strip_suffix(quote)
+        {
+            return short_text(inner);
+        }
+    }
+    short_text(source)
 }
 
 fn source_text(files: &SourceFiles, at: Location) -> Option<&str> {
@@ -149,12 +155,10 @@ fn push_source(flow: &FlowDefinition, source: &Source, all: &mut Vec<String>) {
 
 /// A source by the name of its slot; empty if the manifest has no name for it.
 fn read(flow: &FlowDefinition, source: &Source) -> String {
-    let slot = |id: trefoil_ir::SlotId| slot_name(flow, id);
-    let with = |base: String, path: &[Arc<str>]| path.iter().fold(base, |all, s| all + "." + s);
     match source {
-        Source::Slot(id) => slot(*id),
-        Source::Member(id, path) => with(slot(*id), path),
-        Source::Layered { top, path, .. } => with(slot(*top), path),
+        Source::Slot(id) => slot_name(flow, *id),
+        Source::Member(id, path) => member_name(flow, *id, path),
+        Source::Layered { top, path, .. } => member_name(flow, *top, path),
         Source::Either(first, _) => read(flow, first),
         Source::Environment => "env".to_owned(),
         Source::Secrets => "secrets".to_owned(),
@@ -168,6 +172,15 @@ fn read(flow: &FlowDefinition, source: &Source) -> String {
     }
 }
 
+fn member_name(flow: &FlowDefinition, id: trefoil_ir::SlotId, path: &[Arc<str>]) -> String {
+    let mut name = slot_name(flow, id);
+    for segment in path {
+        name.push('.');
+        name.push_str(segment);
+    }
+    name
+}
+
 /// A slot's name in the manifest.
 pub fn slot_name(flow: &FlowDefinition, id: trefoil_ir::SlotId) -> String {
     flow.slots[id].name.to_string()
@@ -177,8 +190,8 @@ pub fn slot_name(flow: &FlowDefinition, id: trefoil_ir::SlotId) -> String {
 pub fn slot_paths(flow: &FlowDefinition, id: trefoil_ir::SlotId) -> String {
     let slot = &flow.slots[id];
     let mut paths: Vec<&str> = Vec::new();
-    for path in std::iter::once(&slot.name).chain(&slot.writes).filter(|p| !p.is_empty()) {
-        if !paths.contains(&&**path) {
+    for path in std::iter::once(&slot.name).chain(&slot.writes) {
+        if !path.is_empty() && !paths.contains(&&**path) {
             paths.push(path);
         }
     }

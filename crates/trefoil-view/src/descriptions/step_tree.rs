@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use trefoil_ir::{
-    Conversation, FlowCallee, FlowDefinition, FlowId, IndexVec, NodeId, OnItemFailure, Program, StateId, StateMachine, Step,
-    StepGraph, StepId, StepKind, ValidatorKind, walk,
+    Conversation, FlowCallee, FlowDefinition, FlowId, IndexVec, NodeId, OnItemFailure, Program, StateId, StateMachine,
+    Step, StepGraph, StepId, StepKind, ValidatorKind, walk,
 };
 use trefoil_syntax::{Location, SourceFiles};
 

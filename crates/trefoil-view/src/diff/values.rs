@@ -35,10 +35,15 @@ fn compare(
     if before == now {
         return;
     }
-    let inner = |value: Option<&Json>| value.map(|value| read(value).unwrap_or_else(|| value.clone()));
-    match (inner(before), inner(now)) {
+    match (readable(before, read), readable(now, read)) {
         (Some(Json::Object(then)), Some(Json::Object(members))) => {
-            for name in then.keys().chain(members.keys().filter(|name| !then.contains_key(*name))) {
+            let mut names: Vec<&String> = then.keys().collect();
+            for name in members.keys() {
+                if !then.contains_key(name) {
+                    names.push(name);
+                }
+            }
+            for name in names {
                 let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
                 compare(path, then.get(name), members.get(name), read, all);
             }
@@ -50,4 +55,10 @@ fn compare(
         }
         _ => all.push(ValueChange { path, before: before.cloned(), now: now.cloned() }),
     }
+}
+
+/// The object or list that is compared in place of a value, or the value.
+fn readable(value: Option<&Json>, read: &dyn Fn(&Json) -> Option<Json>) -> Option<Json> {
+    let value = value?;
+    Some(read(value).unwrap_or_else(|| value.clone()))
 }

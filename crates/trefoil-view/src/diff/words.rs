@@ -71,7 +71,10 @@ impl WordDiff {
             at(range.start)..at(range.end)
         };
         let mut hunks: Vec<TextHunk> = Vec::new();
-        for op in diff.ops().iter().filter(|op| op.tag() != DiffTag::Equal) {
+        for op in diff.ops() {
+            if op.tag() == DiffTag::Equal {
+                continue;
+            }
             let hunk = TextHunk { before: bytes(&starts, op.old_range()), now: bytes(&ends, op.new_range()) };
             match hunks.last_mut() {
                 // Changed words that follow each other are one change.
@@ -115,7 +118,9 @@ impl WordDiff {
             let word = text.trim_end().len();
             let rest = if word > 0 && kind != MarkedKind::Same { text.split_off(word) } else { String::new() };
             all.push((kind, text));
-            all.extend(Some((MarkedKind::Same, rest)).filter(|(_, rest)| !rest.is_empty()));
+            if !rest.is_empty() {
+                all.push((MarkedKind::Same, rest));
+            }
         }
         all
     }
@@ -127,10 +132,13 @@ impl WordDiff {
         for (n, hunk) in self.hunks.iter().enumerate() {
             let same = self.now.get(at..hunk.now.start).unwrap_or_default();
             shorten(same, context, (n > 0, true), &mut parts);
-            let texts = [(self.before.get(hunk.before.clone()), true), (self.now.get(hunk.now.clone()), false)];
-            for (text, removed) in texts {
-                let Some(text) = text.filter(|text| !text.is_empty()).map(str::to_owned) else { continue };
-                parts.push(if removed { DiffPart::Removed(text) } else { DiffPart::Added(text) });
+            let removed = self.before.get(hunk.before.clone()).unwrap_or_default();
+            if !removed.is_empty() {
+                parts.push(DiffPart::Removed(removed.to_owned()));
+            }
+            let added = self.now.get(hunk.now.clone()).unwrap_or_default();
+            if !added.is_empty() {
+                parts.push(DiffPart::Added(added.to_owned()));
             }
             at = hunk.now.end;
         }
@@ -184,9 +192,11 @@ pub fn former_offset(old: &str, new: &str, at: usize) -> Option<usize> {
     let is_end = start(&news, op.new_range().end);
     let words = WordDiff::between_texts(old.get(was..was_end)?, new.get(is..is_end)?);
     let at = at - is;
-    let hunks = words.hunks.iter().take_while(|hunk| hunk.now.start <= at);
     let mut former = at;
-    for hunk in hunks {
+    for hunk in &words.hunks {
+        if hunk.now.start > at {
+            break;
+        }
         if at < hunk.now.end {
             return None;
         }
@@ -197,23 +207,27 @@ pub fn former_offset(old: &str, new: &str, at: usize) -> Option<usize> {
 
 /// Equal text, shortened to this number of words next to changes.
 fn shorten(text: &str, context: Option<usize>, (after, before): (bool, bool), parts: &mut Vec<DiffPart>) {
-    let same = |text: &str| Some(DiffPart::Same(text.to_owned())).filter(|_| !text.is_empty());
-    let Some(words) = context else { return parts.extend(same(text)) };
+    let Some(words) = context else { return push_same(text, parts) };
     let all = tokens(text);
     let keep = words.saturating_mul(2);
     let head = if after { keep.min(all.len()) } else { 0 };
     let tail = if before { all.len().saturating_sub(keep) } else { all.len() };
     if tail <= head.saturating_add(2) && (after || head == 0) && (before || tail == head) {
-        return parts.extend(same(text));
+        return push_same(text, parts);
     }
-    let of = |range: Range<usize>| all.get(range).unwrap_or_default().concat();
-    parts.extend(same(&of(0..head)));
+    push_same(&all.get(0..head).unwrap_or_default().concat(), parts);
     parts.push(DiffPart::Cut);
-    parts.extend(same(&of(tail.max(head)..all.len())));
+    push_same(&all.get(tail.max(head)..).unwrap_or_default().concat(), parts);
+}
+
+fn push_same(text: &str, parts: &mut Vec<DiffPart>) {
+    if !text.is_empty() {
+        parts.push(DiffPart::Same(text.to_owned()));
+    }
 }
 
 fn is_space(text: Option<&str>) -> bool {
-    text.is_some_and(|text| !text.contains('\n') && text.chars().all(char::is_whitespace))
+    matches!(text, Some(text) if !text.contains('\n') && text.trim().is_empty())
 }
 
 /// Words, whitespace, and all other characters one by one.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use trefoil_ir::{
-    FlowDefinition, FlowId, GraphNode, IndexVec, MatchedOutcome, NodeId, Program, StateId, StateMachine, StateTransition,
-    StepGraph as Nodes, StepKind, WorkflowState,
+    FlowDefinition, FlowId, GraphNode, IndexVec, MatchedOutcome, NodeId, Program, StateId, StateMachine,
+    StateTransition, StepGraph as Nodes, StepKind, WorkflowState,
 };
 use trefoil_syntax::{Location, SourceFiles};
 

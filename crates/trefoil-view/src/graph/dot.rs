@@ -34,10 +34,15 @@ pub fn write_dot(graph: &GraphPicture) -> String {
 
 fn nodes(graph: &GraphPicture, parent: Option<usize>, depth: usize, out: &mut String) {
     let indent = "  ".repeat(depth);
-    for (index, node) in graph.nodes.iter().enumerate().filter(|(_, n)| n.cluster == parent) {
-        let _ = writeln!(out, "{indent}n{index} [{}];", attributes(node));
+    for (index, node) in graph.nodes.iter().enumerate() {
+        if node.cluster == parent {
+            let _ = writeln!(out, "{indent}n{index} [{}];", attributes(node));
+        }
     }
-    for (index, cluster) in graph.clusters.iter().enumerate().filter(|(_, c)| c.parent == parent) {
+    for (index, cluster) in graph.clusters.iter().enumerate() {
+        if cluster.parent != parent {
+            continue;
+        }
         let title = if cluster.note.is_empty() {
             cluster.title.clone()
         } else {

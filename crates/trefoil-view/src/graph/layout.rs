@@ -260,8 +260,7 @@ fn titles(graph: &GraphPicture) -> Vec<(String, String)> {
         }
         for n in &members {
             let is_direct = matches!(graph.nodes.get(*n), Some(node) if node.cluster == Some(cluster));
-            let follows =
-                graph.edges.iter().any(|e| e.to == *n && e.from < e.to && members.contains(&e.from));
+            let follows = graph.edges.iter().any(|e| e.to == *n && e.from < e.to && members.contains(&e.from));
             if is_direct && !follows {
                 all.push((format!("t{cluster}"), format!("n{n}")));
             }

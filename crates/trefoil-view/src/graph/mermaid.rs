@@ -14,11 +14,18 @@ pub fn write_mermaid(graph: &GraphPicture) -> String {
             ArrowMeaning::Then => "-->",
             ArrowMeaning::Again | ArrowMeaning::Failure => "-.->",
         };
-        let label = edge.label.as_ref().map(|l| format!("|\"{}\"|", text(l))).unwrap_or_default();
+        let label = match &edge.label {
+            Some(label) => format!("|\"{}\"|", text(label)),
+            None => String::new(),
+        };
         let _ = writeln!(out, "  n{} {arrow}{label} n{}", edge.from, edge.to);
     }
-    let optional: Vec<String> =
-        graph.nodes.iter().enumerate().filter(|(_, n)| n.optional).map(|(i, _)| format!("n{i}")).collect();
+    let mut optional = Vec::new();
+    for (index, node) in graph.nodes.iter().enumerate() {
+        if node.optional {
+            optional.push(format!("n{index}"));
+        }
+    }
     if !optional.is_empty() {
         let _ = writeln!(out, "  class {} optional", optional.join(","));
     }
@@ -42,10 +49,15 @@ const CLASSES: &[(&str, &str)] = &[
 /// The boxes and frames directly in a frame.
 fn nodes(graph: &GraphPicture, parent: Option<usize>, depth: usize, out: &mut String) {
     let indent = "  ".repeat(depth);
-    for (index, node) in graph.nodes.iter().enumerate().filter(|(_, n)| n.cluster == parent) {
-        let _ = writeln!(out, "{indent}{}", boxed(index, node));
+    for (index, node) in graph.nodes.iter().enumerate() {
+        if node.cluster == parent {
+            let _ = writeln!(out, "{indent}{}", boxed(index, node));
+        }
     }
-    for (index, cluster) in graph.clusters.iter().enumerate().filter(|(_, c)| c.parent == parent) {
+    for (index, cluster) in graph.clusters.iter().enumerate() {
+        if cluster.parent != parent {
+            continue;
+        }
         // On one line, because Mermaid renderers cut off the second line of a frame's title.
         let note = if cluster.note.is_empty() { String::new() } else { format!(": {}", text(&cluster.note)) };
         let _ = writeln!(out, "{indent}subgraph c{index}[\"{}{note}\"]", text(&cluster.title));

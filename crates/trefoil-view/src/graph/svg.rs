@@ -18,8 +18,10 @@ pub fn write_svg(graph: &GraphPicture) -> String {
     );
     let _ = writeln!(out, "<title>{}</title>", escape(&graph.title));
     out.push_str(STYLE);
-    for place in placed.clusters.iter().filter(|p| p.width > 0.0) {
-        frame(place, &mut out);
+    for place in &placed.clusters {
+        if place.width > 0.0 {
+            frame(place, &mut out);
+        }
     }
     lines(graph, &placed, &mut out);
     for (node, place) in graph.nodes.iter().zip(&placed.nodes) {
@@ -234,9 +236,14 @@ fn boxed(node: &GraphBox, place: &LayoutBox, out: &mut String) {
 
 /// The tooltip of a box: all its data, and its place.
 fn tooltip(node: &GraphBox) -> String {
-    let place = node.place.as_ref().map(|p| format!("{}:{}", p.file, p.line));
-    let all: Vec<String> = std::iter::once(&node.title).chain(&node.notes).chain(&place).map(|t| escape(t)).collect();
-    format!("<title>{}</title>", all.join("\n"))
+    let mut lines = vec![escape(&node.title)];
+    for note in &node.notes {
+        lines.push(escape(note));
+    }
+    if let Some(place) = &node.place {
+        lines.push(escape(&format!("{}:{}", place.file, place.line)));
+    }
+    format!("<title>{}</title>", lines.join("\n"))
 }
 
 /// Text as XML; characters that XML does not allow are skipped.

@@ -25,12 +25,15 @@ pub struct CalledFlow {
 
 /// The tools that a program may call and that may be flows of an engine.
 pub fn tools_of(program: &Program) -> Vec<&Arc<str>> {
-    let steps = walk::reachable_steps(program, program.entry);
-    let local = steps.into_iter().filter_map(|(_, id)| match &program.steps[id].kind {
-        StepKind::Tool(call) if call.kind == ToolKind::Local => Some(&call.name),
-        _ => None,
-    });
-    local.collect()
+    let mut tools = Vec::new();
+    for (_, id) in walk::reachable_steps(program, program.entry) {
+        if let StepKind::Tool(call) = &program.steps[id].kind
+            && call.kind == ToolKind::Local
+        {
+            tools.push(&call.name);
+        }
+    }
+    tools
 }
 
 /// The calls caused by one call of each tool.
@@ -43,18 +46,25 @@ impl CallsPerTool {
         let mut known = Self::default();
         let mut left: Vec<&CalledFlow> = all.iter().collect();
         while !left.is_empty() {
-            let waits =
-                |one: &CalledFlow| tools_of(&one.program).iter().any(|tool| left.iter().any(|o| o.tool == **tool));
-            let (waiting, ready): (Vec<_>, Vec<_>) = left.iter().copied().partition(|one| waits(one));
-            for one in &ready {
-                let calls = count(one, &known);
-                known.0.insert(one.tool.clone(), calls);
+            let (mut waiting, mut ready) = (Vec::new(), Vec::new());
+            for flow in &left {
+                let waits = tools_of(&flow.program).iter().any(|tool| left.iter().any(|other| other.tool == **tool));
+                if waits { waiting.push(*flow) } else { ready.push(*flow) }
+            }
+            for flow in &ready {
+                let calls = count(flow, &known);
+                known.0.insert(flow.tool.clone(), calls);
             }
             if ready.is_empty() {
                 // Flows that call themselves, and flows that call those: the number of their calls is unlimited.
-                let sum = waiting.iter().fold(CallBounds::default(), |sum, one| sum.sum_with(&count(one, &known)));
+                let mut sum = CallBounds::default();
+                for flow in &waiting {
+                    sum = sum.sum_with(&count(flow, &known));
+                }
                 let endless = sum.multiply_by(&CallBound::without_limit());
-                known.0.extend(waiting.iter().map(|one| (one.tool.clone(), endless.clone())));
+                for flow in waiting {
+                    known.0.insert(flow.tool.clone(), endless.clone());
+                }
                 break;
             }
             left = waiting;

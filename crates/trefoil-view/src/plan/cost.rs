@@ -64,11 +64,13 @@ pub(super) fn estimate_cost(program: &Program, files: &SourceFiles, flags: &Flag
         reserved_cost(prompt, price, window).unwrap_or(0)
     });
     let lacks = unknown.lacks(&most);
-    let at_most = lacks.is_empty().then_some(most);
+    let at_most = if lacks.is_empty() { Some(most) } else { None };
     let UnknownCost { unpriced, unlimited, .. } = unknown;
     let mut money = PlanCost { at_most, limited_by: None, lacks, expected: None, assumed, unpriced, unlimited };
-    let budget = program.entry_flow().budget.as_ref();
-    if let Some(micro) = budget.filter(|b| b.on_exceeded != OnExceeded::Warn).and_then(|b| b.max_cost_micro) {
+    if let Some(budget) = &program.entry_flow().budget
+        && budget.on_exceeded != OnExceeded::Warn
+        && let Some(micro) = budget.max_cost_micro
+    {
         money.apply_limit(micro, "the budget");
     }
     money
@@ -173,7 +175,10 @@ impl PlanCost {
     /// Applies a limit on the cost of a run.
     pub(super) fn apply_limit(&mut self, micro: u64, by: &'static str) {
         // With such a limit, a run needs the price of every model.
-        let is_less = self.at_most.as_ref().is_none_or(|most| most.fixed_number().is_none_or(|most| micro < most));
+        let is_less = match self.at_most.as_ref().and_then(CallBound::fixed_number) {
+            Some(most) => micro < most,
+            None => true,
+        };
         if is_less && self.unpriced.is_empty() {
             self.at_most = Some(CallBound::from_number(micro));
             self.limited_by = Some(by);

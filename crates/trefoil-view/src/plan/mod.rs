@@ -126,18 +126,20 @@ impl Plan {
     /// The same with what earlier runs cost.
     #[must_use]
     pub fn with_expected(mut self, cost: ExpectedCost) -> Self {
-        self.money.iter_mut().for_each(|money| money.expected = Some(cost));
+        if let Some(money) = &mut self.money {
+            money.expected = Some(cost);
+        }
         self
     }
     /// The same with these reasons why it does not run here.
     #[must_use]
     pub fn with_obstacles(mut self, reasons: &[Diagnostic], files: &SourceFiles) -> Self {
         for reason in reasons {
-            let place = reason
-                .file
-                .zip(reason.span)
-                .and_then(|(file, span)| PlanLocation::from_location(files, Location::new(file, span)));
-            if self.obstacles.iter().all(|known| known.what != reason.message) {
+            if !self.obstacles.iter().any(|known| known.what == reason.message) {
+                let place = match (reason.file, reason.span) {
+                    (Some(file), Some(span)) => PlanLocation::from_location(files, Location::new(file, span)),
+                    _ => None,
+                };
                 self.obstacles.push(PlanObstacle { what: reason.message.clone(), help: reason.help.clone(), place });
             }
         }

@@ -21,9 +21,12 @@ pub struct PlanProof {
 
 impl PlanProof {
     pub(super) fn from_proof(proof: &ProgramProof, plan: &Plan, files: &SourceFiles) -> Self {
-        let place = |at| PlanLocation::from_location(files, at);
-        let unseen = proof.unseen.iter().map(|one| (one.what.clone(), one.at.and_then(place)));
-        let mut own = Self { kind: proof.kind.name(), proved: proof.proved.clone(), unseen: unseen.collect() };
+        let mut unseen = Vec::new();
+        for one in &proof.unseen {
+            let place = one.at.and_then(|at| PlanLocation::from_location(files, at));
+            unseen.push((one.what.clone(), place));
+        }
+        let mut own = Self { kind: proof.kind.name(), proved: proof.proved.clone(), unseen };
         if proof.kind == ProofKind::Cost {
             own.count(plan);
         }
@@ -32,8 +35,10 @@ impl PlanProof {
 
     /// The calls and the cost.
     fn count(&mut self, plan: &Plan) {
-        let known = plan.calls.named_bounds().into_iter().filter(|(name, bound)| *name == "model" || !bound.is_zero());
-        for (name, bound) in known {
+        for (name, bound) in plan.calls.named_bounds() {
+            if name != "model" && bound.is_zero() {
+                continue;
+            }
             match bound.fixed_number() {
                 Some(1) => self.proved.push(format!("at most 1 {name} call")),
                 Some(n) => self.proved.push(format!("at most {n} {name} calls")),
@@ -49,7 +54,10 @@ impl PlanProof {
         let Some(money) = &plan.money else { return };
         match &money.at_most {
             Some(most) if most.fixed_number().is_some() => {
-                let by = money.limited_by.map(|by| format!(" by {by}")).unwrap_or_default();
+                let by = match money.limited_by {
+                    Some(by) => format!(" by {by}"),
+                    None => String::new(),
+                };
                 self.proved.push(format!("at most {}{by}", super::cost::render_dollars(most)));
             }
             Some(_) => self.unseen.push(("the maximum cost: it depends on the length of a list".to_owned(), None)),
@@ -61,11 +69,13 @@ impl PlanProof {
     pub(super) fn render_line(&self) -> String {
         let mut parts = self.proved.clone();
         if !self.unseen.is_empty() {
-            let named = self.unseen.iter().take(SHOWN).map(|(what, place)| match place {
-                Some(place) => format!("{what} ({}:{})", place.file, place.line),
-                None => what.clone(),
-            });
-            let mut named: Vec<String> = named.collect();
+            let mut named = Vec::new();
+            for (what, place) in self.unseen.iter().take(SHOWN) {
+                named.push(match place {
+                    Some(place) => format!("{what} ({}:{})", place.file, place.line),
+                    None => what.clone(),
+                });
+            }
             if let more @ 1.. = self.unseen.len().saturating_sub(SHOWN) {
                 named.push(format!("{more} more"));
             }

@@ -55,7 +55,9 @@ pub(super) fn plan_text(plan: &Plan) -> String {
     }
     if let Some(money) = &plan.money {
         out.push_str("\ncost\n");
-        money.render_lines().iter().for_each(|told| line(&mut out, &format!("  {told}")));
+        for told in money.render_lines() {
+            line(&mut out, &format!("  {told}"));
+        }
     }
     if plan.cut {
         out.push_str("\nonly the first steps are shown\n");
@@ -71,7 +73,9 @@ pub(super) fn plan_text(plan: &Plan) -> String {
     }
     if !plan.proofs.is_empty() {
         out.push_str("\nproved\n");
-        plan.proofs.iter().for_each(|proof| line(&mut out, &format!("  {}", proof.render_line())));
+        for proof in &plan.proofs {
+            line(&mut out, &format!("  {}", proof.render_line()));
+        }
     }
     out
 }
@@ -91,7 +95,10 @@ fn models(all: &[(String, CallBound)], out: &mut String) {
 }
 
 fn location_suffix(place: &Option<PlanLocation>) -> String {
-    place.as_ref().map(|p| format!("  {}:{}", p.file, p.line)).unwrap_or_default()
+    match place {
+        Some(place) => format!("  {}:{}", place.file, place.line),
+        None => String::new(),
+    }
 }
 
 fn steps(all: &[PlanStep], prefix: &str, out: &mut String) {
@@ -125,7 +132,7 @@ fn steps(all: &[PlanStep], prefix: &str, out: &mut String) {
 
 /// A schema in one or two words.
 fn schema(schema: &serde_json::Value) -> String {
-    if let Some(all) = schema.get("enum").and_then(|e| e.as_array()) {
+    if let Some(serde_json::Value::Array(all)) = schema.get("enum") {
         return all.iter().map(ToString::to_string).collect::<Vec<_>>().join(" | ");
     }
     match schema.get("type") {

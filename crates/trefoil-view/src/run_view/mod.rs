@@ -314,7 +314,7 @@ impl RunView {
 
     fn around(&self, mut key: &str, with_items: bool) -> Option<usize> {
         loop {
-            let item = self.items.get(key).filter(|_| with_items);
+            let item = if with_items { self.items.get(key) } else { None };
             if let Some(number) = self.index.get(key).max(item) {
                 return Some(*number);
             }
@@ -333,8 +333,17 @@ impl RunView {
 
     /// The items of the fan-outs in which some failed, and the run went on.
     pub fn failed_items(&self) -> Option<ItemTally> {
+        if let Some(end) = &self.end {
+            return end.items;
+        }
         let mut all = ItemTally::default();
-        self.numbered_steps().filter_map(|(_, step)| step.items?.with_failed()).for_each(|items| all.add_items(items));
-        self.end.as_ref().map_or(all.with_failed(), |end| end.items)
+        for (_, step) in self.numbered_steps() {
+            if let Some(items) = step.items
+                && let Some(failed) = items.with_failed()
+            {
+                all.add_items(failed);
+            }
+        }
+        all.with_failed()
     }
 }

@@ -23,7 +23,7 @@ impl OpenWait {
     /// which no time gives.
     pub fn due_time(&self, wake_at: Option<u64>) -> Option<u64> {
         let is_denied = self.stopped.is_some() || self.waiting.iter().any(|one| one.why.is_some());
-        wake_at.filter(|_| !is_denied && !self.is_answered())
+        if is_denied || self.is_answered() { None } else { wake_at }
     }
 
     /// Whether something that it waits for is answered.
@@ -33,10 +33,20 @@ impl OpenWait {
 
     /// The keys of the steps that wait.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
-        // A question of a called run is that of the step that calls it.
-        let asked = self.waiting.iter().map(|one| one.calls.first().unwrap_or(&one.key).as_str());
-        let stopped = self.stopped.iter().flat_map(|why| why.key.iter().chain(&why.others)).map(|key| key.as_str());
-        asked.chain(stopped)
+        let mut keys = Vec::new();
+        for asked in &self.waiting {
+            // A question of a called run is that of the step that calls it.
+            keys.push(asked.calls.first().unwrap_or(&asked.key).as_str());
+        }
+        if let Some(why) = &self.stopped {
+            if let Some(key) = &why.key {
+                keys.push(key.as_str());
+            }
+            for other in &why.others {
+                keys.push(other.as_str());
+            }
+        }
+        keys.into_iter()
     }
 
     /// Adds it to the JSON of a run: `waiting`, each with its question in one sentence, and `stopped`. Without `wake_at`, if no time lets
@@ -60,7 +70,9 @@ fn question(one: &AwaitedActivity) -> Value {
     let mut all = json!(one);
     if let Some(members) = all.as_object_mut() {
         members.insert("question".to_owned(), one.describe_question(&one.step).into());
-        members.extend(one.called_with().map(|call| ("called_with".to_owned(), call.into())));
+        if let Some(call) = one.called_with() {
+            members.insert("called_with".to_owned(), call.into());
+        }
         match &one.settled {
             Some(QuestionClosure::Answered(answer)) => members.insert("answered".to_owned(), answer.as_str().into()),
             Some(QuestionClosure::Late) => members.insert("late".to_owned(), true.into()),

@@ -22,9 +22,10 @@ pub struct CalledFailure {
 impl CalledFailure {
     /// `a` of `ship`
     pub fn step_phrase(&self) -> String {
-        let step = self.error.key.as_ref().filter(|key| !key.0.is_empty());
-        let step = step.map(|key| format!("`{}` of ", key.display_name())).unwrap_or_default();
-        format!("{step}`{}`", self.program.name)
+        match &self.error.key {
+            Some(key) if !key.0.is_empty() => format!("`{}` of `{}`", key.display_name(), self.program.name),
+            _ => format!("`{}`", self.program.name),
+        }
     }
 
     /// `ship.yaml:5:6`

@@ -96,7 +96,8 @@ pub(super) fn graph_json(graph: &GraphPicture, steps: &[&StepView], shown: &Step
         }));
     }
     let mut frames = Vec::new();
-    for (i, (cluster, (at, title))) in graph.clusters.iter().zip(placed.clusters.iter().zip(&placed.titles)).enumerate() {
+    for (i, (cluster, (at, title))) in graph.clusters.iter().zip(placed.clusters.iter().zip(&placed.titles)).enumerate()
+    {
         if at.width <= 0.0 {
             continue;
         }

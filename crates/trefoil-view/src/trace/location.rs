@@ -56,11 +56,13 @@ fn one(span: &OriginSpan, files: &SourceFiles, known: &dyn Fn(&Key) -> String) -
         put("name", (&**name).into());
     }
     if !via.is_empty() {
-        let via = via.iter().filter_map(|v| {
-            let (file, line, column) = resolve_location(v.place, files)?;
-            Some(json!({"path": v.path, "file": file, "line": line, "column": column}))
-        });
-        put("via", via.collect());
+        let mut places: Vec<Value> = Vec::new();
+        for v in via {
+            if let Some((file, line, column)) = resolve_location(v.place, files) {
+                places.push(json!({"path": v.path, "file": file, "line": line, "column": column}));
+            }
+        }
+        put("via", places.into());
     }
     if let Some(at) = at
         && let Some(file) = files.get(at.file)

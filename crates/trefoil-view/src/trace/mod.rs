@@ -112,8 +112,10 @@ impl EventSink for TraceSink {
 impl Trace {
     /// How the run stands.
     pub fn status(&self) -> RunStatus {
-        let standing = self.standing.filter(|_| self.view.end.is_none());
-        standing.unwrap_or_else(|| self.view.status())
+        match self.standing {
+            Some(standing) if self.view.end.is_none() => standing,
+            _ => self.view.status(),
+        }
     }
 
     /// The trace as JSON.
