@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use trefoil_ir::solver::{CaseValue, ConditionCase, ConditionCases, ConditionTruth, condition_truth};
 use trefoil_ir::{
-    IndexVec, MatchedOutcome, OnItemFailure, OnStepFailure, Program, SlotId, Source, StateId, StateMachine,
-    StateTransition, StepId, StepKind, ValueExpression, WorkflowState, walk,
+    BoundCondition, IndexVec, MatchedOutcome, OnItemFailure, OnStepFailure, Program, SlotId, Source, StateId,
+    StateMachine, StateTransition, StepId, StepKind, ValueExpression, WorkflowState, walk,
 };
 use trefoil_template::Value;
 
@@ -60,21 +60,32 @@ fn state_exits(program: &Program, state: &WorkflowState) -> StateExits {
     let failing = can_fail(program, state.step);
     let known = |slot, path: &[Arc<str>]| known(program, state, slot, path);
     // If success ends the machine, only outcomes that do not count as success can be gaps.
-    let fails = state.fails_when.as_ref().filter(|_| state.ends_unmatched);
-    let cases = ConditionCases::new(transitions.iter().filter_map(|t| t.when.as_ref()).chain(fails), &known);
+    let fails = if state.ends_unmatched { state.fails_when.as_ref() } else { None };
+    let mut conditions: Vec<&BoundCondition> = Vec::new();
+    for transition in transitions {
+        conditions.extend(&transition.when);
+    }
+    let fails_at = conditions.len();
+    conditions.extend(fails);
+    let cases = ConditionCases::new(conditions, &known);
     let mut table = TransitionTable::new(transitions, cases.as_ref());
-    table.fails = fails.map(|_| table.condition.iter().flatten().count());
+    if fails.is_some() {
+        table.fails = Some(fails_at);
+    }
     table.outcome(MatchedOutcome::Success);
     if failing {
         table.outcome(MatchedOutcome::Failure);
     }
-    let taken = transitions.iter().enumerate().map(|(i, t)| table.taken(i, t, failing)).collect();
+    let mut taken = Vec::with_capacity(transitions.len());
+    for (at, transition) in transitions.iter().enumerate() {
+        taken.push(table.taken(at, transition, failing));
+    }
     // The answer of a person and the values derived from it depend on each other.
-    let entangled = is_human(program, state.step) && cases.as_ref().is_some_and(|c| c.values().len() > 1);
+    let entangled = is_human(program, state.step) && matches!(&cases, Some(cases) if cases.values().len() > 1);
     let ends = state.ends_unmatched && fails.is_none();
     let answered = is_yes_or_no(&program.steps[state.step], transitions);
-    let gap = table.gap(MatchedOutcome::Success).filter(|_| !entangled && !ends && !answered);
-    let failure_open = failing && !transitions.iter().any(|t| t.takes != MatchedOutcome::Success);
+    let gap = if entangled || ends || answered { None } else { table.gap(MatchedOutcome::Success) };
+    let failure_open = failing && transitions.iter().all(|t| t.takes == MatchedOutcome::Success);
     StateExits { taken, gap, failure_open }
 }
 
@@ -92,26 +103,34 @@ struct TransitionTable<'t> {
 
 impl<'t> TransitionTable<'t> {
     fn new(transitions: &'t [StateTransition], cases: Option<&'t ConditionCases>) -> Self {
+        let mut condition = Vec::with_capacity(transitions.len());
         let mut next = 0;
-        let condition = transitions.iter().map(|t| {
-            t.when.as_ref().map(|_| {
+        for transition in transitions {
+            if transition.when.is_none() {
+                condition.push(None);
+            } else {
+                condition.push(Some(next));
                 next += 1;
-                next - 1
-            })
-        });
+            }
+        }
         Self {
             transitions,
             cases,
-            condition: condition.collect(),
+            condition,
             fails: None,
             first: vec![false; transitions.len()],
             sure: Default::default(),
         }
     }
+    /// The index of a transition's condition in the cases.
+    fn condition_of(&self, at: usize) -> Option<usize> {
+        self.condition.get(at).copied().flatten()
+    }
     fn open(&self, at: usize) -> bool {
-        match self.condition.get(at).copied().flatten() {
-            Some(condition) => self.cases.is_none_or(|c| c.is_open(condition)),
-            None => false,
+        match (self.condition_of(at), self.cases) {
+            (Some(condition), Some(cases)) => cases.is_open(condition),
+            (Some(_), None) => true,
+            (None, _) => false,
         }
     }
     /// Records which transitions can be the first that matches this outcome.
@@ -120,7 +139,7 @@ impl<'t> TransitionTable<'t> {
         let Some(cases) = self.cases else {
             for at in candidates {
                 self.note(at);
-                if self.condition.get(at).is_some_and(Option::is_none) {
+                if self.condition_of(at).is_none() {
                     return;
                 }
             }
@@ -130,7 +149,10 @@ impl<'t> TransitionTable<'t> {
         cases.visit_cases(true, &mut |case| {
             for &at in &candidates {
                 let open = self.open(at);
-                let holds = self.condition.get(at).copied().flatten().is_none_or(|c| case.condition_holds(c));
+                let holds = match self.condition_of(at) {
+                    Some(condition) => case.condition_holds(condition),
+                    None => true,
+                };
                 if (open || holds)
                     && let Some(first) = firsts.get_mut(at)
                 {
@@ -154,14 +176,21 @@ impl<'t> TransitionTable<'t> {
         }
     }
     fn candidates(&self, outcome: MatchedOutcome) -> Vec<usize> {
-        let takes = |t: &StateTransition| t.takes == MatchedOutcome::Both || t.takes == outcome;
-        self.transitions.iter().enumerate().filter(|(_, t)| takes(t)).map(|(i, _)| i).collect()
+        let mut candidates = Vec::new();
+        for (at, transition) in self.transitions.iter().enumerate() {
+            if transition.takes == MatchedOutcome::Both || transition.takes == outcome {
+                candidates.push(at);
+            }
+        }
+        candidates
     }
     fn taken(&self, at: usize, transition: &StateTransition, failing: bool) -> TransitionReachability {
         if self.first.get(at) == Some(&true) {
             return TransitionReachability::Yes;
         }
-        if transition.when.as_ref().is_some_and(|w| condition_truth(w) == ConditionTruth::Never) {
+        if let Some(when) = &transition.when
+            && condition_truth(when) == ConditionTruth::Never
+        {
             return TransitionReachability::Impossible;
         }
         if transition.takes == MatchedOutcome::Failure && !failing {
@@ -170,15 +199,12 @@ impl<'t> TransitionTable<'t> {
         if !self.may_hold(at) {
             return TransitionReachability::Known;
         }
-        let covers = |first: Option<usize>| first.filter(|first| *first < at);
-        let same = covers(self.first_sure(transition.takes));
-        TransitionReachability::Shadowed(same.into_iter().chain(covers(self.first_sure(MatchedOutcome::Both))).min())
+        let sure = [self.first_sure(transition.takes), self.first_sure(MatchedOutcome::Both)];
+        TransitionReachability::Shadowed(sure.into_iter().flatten().filter(|sure| *sure < at).min())
     }
     /// Whether a condition holds in some case, with the values that are known.
     fn may_hold(&self, at: usize) -> bool {
-        let (Some(cases), Some(condition)) = (self.cases, self.condition.get(at).copied().flatten()) else {
-            return true;
-        };
+        let (Some(cases), Some(condition)) = (self.cases, self.condition_of(at)) else { return true };
         let mut any = cases.is_open(condition);
         cases.visit_cases(true, &mut |case| {
             any |= case.condition_holds(condition);
@@ -194,33 +220,32 @@ impl<'t> TransitionTable<'t> {
             MatchedOutcome::Failure => failure,
             MatchedOutcome::Both => both,
         };
-        let sure = |t: &StateTransition| {
-            t.takes == takes && t.when.as_ref().is_none_or(|w| condition_truth(w) == ConditionTruth::Always)
-        };
-        *known.get_or_init(|| self.transitions.iter().position(sure))
+        *known.get_or_init(|| self.transitions.iter().position(|t| t.takes == takes && always_matches(t)))
     }
     /// An expected outcome that matches no transition: a case in which every condition is false.
     fn gap(&self, outcome: MatchedOutcome) -> Option<UnmatchedOutcome> {
         let candidates = self.candidates(outcome);
-        if candidates.iter().any(|at| self.condition.get(*at).is_some_and(Option::is_none)) {
-            return None;
+        let mut conditions = Vec::with_capacity(candidates.len());
+        for at in &candidates {
+            conditions.push(self.condition_of(*at)?);
         }
         let cases = self.cases?;
         if candidates.is_empty() {
             return Some(UnmatchedOutcome { value: String::new(), numeric: false });
         }
-        let conditions: Vec<usize> =
-            candidates.iter().filter_map(|at| self.condition.get(*at).copied().flatten()).collect();
         if cases.have_opposites(&conditions) {
             return None;
         }
+        let unmatched = |case: &ConditionCase<'_>| {
+            if let Some(fails) = self.fails
+                && !case.condition_holds(fails)
+            {
+                return false;
+            }
+            !conditions.iter().any(|condition| case.condition_holds(*condition))
+        };
         let mut found = None;
         cases.visit_cases(false, &mut |case| {
-            let unmatched = |case: &ConditionCase<'_>| {
-                let holds =
-                    |at: &usize| self.condition.get(*at).copied().flatten().is_some_and(|c| case.condition_holds(c));
-                self.fails.is_none_or(|c| case.condition_holds(c)) && !candidates.iter().any(holds)
-            };
             let gap = unmatched(case);
             if gap {
                 let numeric = cases.values().iter().all(CaseValue::is_ordered) && !cases.values().is_empty();
@@ -229,6 +254,14 @@ impl<'t> TransitionTable<'t> {
             !gap
         });
         found
+    }
+}
+
+/// Whether the condition of a transition always holds.
+fn always_matches(transition: &StateTransition) -> bool {
+    match &transition.when {
+        Some(when) => condition_truth(when) == ConditionTruth::Always,
+        None => true,
     }
 }
 
@@ -306,6 +339,9 @@ pub fn reached_states(machine: &StateMachine, exits: &IndexVec<StateId, StateExi
 
 /// The targets of transitions that can be taken.
 pub fn taken_targets(state: &WorkflowState, exits: &StateExits) -> impl Iterator<Item = StateId> {
-    let open = state.transitions.iter().zip(&exits.taken).filter(|(_, taken)| **taken == TransitionReachability::Yes);
-    open.map(|(transition, _)| transition.target)
+    let transitions = state.transitions.iter().zip(&exits.taken);
+    transitions.filter_map(|(transition, taken)| match taken {
+        TransitionReachability::Yes => Some(transition.target),
+        _ => None,
+    })
 }

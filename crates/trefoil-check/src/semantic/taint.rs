@@ -5,16 +5,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use trefoil_syntax::hash::HashMap;
 
 use trefoil_ir::{
-    BoundTemplate, FanOutItems, FlowId, IndexVec, OnStepFailure, Program, SlotId, Source, Step, StepId, StepKind,
-    ToolKind, ValueExpression, credential, credential::UrlPart, walk,
+    BoundTemplate, FanOutItems, FlowId, IndexVec, OnStepFailure, Program, SlotId, Source, StateMachine, Step, StepId,
+    StepKind, ToolKind, TypedIndex, ValueExpression, credential, credential::UrlPart, walk,
 };
 use trefoil_syntax::Location;
 use trefoil_template::{HoleKind, Value};
 
 use super::calls::CallGraph;
+use super::paths::kept_path_in_source;
 use super::text_pieces::{InsertedValue, TextPiece, expression_pieces};
 
 /// The possible origins of a value, each with a place.
@@ -75,7 +75,12 @@ impl TaintLabels {
     /// The untrusted origin, if any: in words, and the place.
     pub fn untrusted_origin(&self) -> Option<(&'static str, Location)> {
         let sorts = [("a model's answer", self.model), ("a tool's result", self.tool), ("the run's input", self.input)];
-        sorts.into_iter().find_map(|(what, at)| Some((what, at?)))
+        for (what, at) in sorts {
+            if let Some(at) = at {
+                return Some((what, at));
+            }
+        }
+        None
     }
 }
 
@@ -114,7 +119,11 @@ impl ValueTaint {
         Self { open, ..Self::default() }
     }
     fn all_labels(&self) -> TaintLabels {
-        self.named.values().fold(self.open, |all, l| all.union_with(*l))
+        let mut all = self.open;
+        for labels in self.named.values() {
+            all = all.union_with(*labels);
+        }
+        all
     }
     /// The labels of a value as a whole. Credential labels of its members are dropped, because it is no longer known
     /// which member holds the credential, and reads of other members must not be reported.
@@ -123,18 +132,26 @@ impl ValueTaint {
     }
     /// The labels of a member, or of the whole.
     fn member(&self, name: Option<&Arc<str>>) -> Self {
-        match name {
-            None => self.clone(),
-            Some(name) => {
-                let input = self.open.input.filter(|_| !self.own.contains(name));
-                let open = TaintLabels { input, ..self.open };
-                Self::from_labels(self.named.get(name).copied().unwrap_or_default().union_with(open))
-            }
+        let Some(name) = name else { return self.clone() };
+        let mut open = self.open;
+        if self.own.contains(name) {
+            open.input = None;
         }
+        let labels = self.named.get(name).copied().unwrap_or_default();
+        Self::from_labels(labels.union_with(open))
+    }
+    /// Whether the run's input is no origin of a member.
+    fn is_without_input(&self, name: &Arc<str>) -> bool {
+        self.own.contains(name) || self.open.input.is_none()
     }
     fn union_with(mut self, other: &Self) -> Self {
-        let stays = |name: &Arc<str>, held: &Self| held.own.contains(name) || held.open.input.is_none();
-        self.own = self.own.union(&other.own).filter(|n| stays(n, &self) && stays(n, other)).cloned().collect();
+        let mut own = BTreeSet::new();
+        for name in self.own.union(&other.own) {
+            if self.is_without_input(name) && other.is_without_input(name) {
+                own.insert(name.clone());
+            }
+        }
+        self.own = own;
         self.open = self.open.union_with(other.open);
         for (name, labels) in &other.named {
             let have = self.named.entry(name.clone()).or_default();
@@ -147,15 +164,18 @@ impl ValueTaint {
 impl TaintAnalysis {
     /// The labels of a program that may be started at these flows.
     pub fn from_program(program: &Program, calls: &CallGraph, roots: &[FlowId]) -> Self {
+        let mut variables = Vec::new();
+        for (kind, name) in walk::program_holes(program) {
+            if kind == HoleKind::Env {
+                variables.push(name);
+            }
+        }
         let mut taint = Self {
-            slots: program.flows.map(|f| f.slots.map(|_| ValueTaint::default())),
-            outputs: program.flows.map(|_| ValueTaint::default()),
-            exports: program.flows.map(|_| ValueTaint::default()),
-            results: program.steps.map(|_| ValueTaint::default()),
-            variables: walk::program_holes(program)
-                .into_iter()
-                .filter_map(|(kind, name)| (kind == HoleKind::Env).then_some(name))
-                .collect(),
+            slots: program.flows.map(|flow| without_labels(&flow.slots)),
+            outputs: without_labels(&program.flows),
+            exports: without_labels(&program.flows),
+            results: without_labels(&program.steps),
+            variables,
             changed: true,
         };
         for &root in roots {
@@ -163,28 +183,37 @@ impl TaintAnalysis {
             let from = |at| TaintLabels { input: Some(at), ..TaintLabels::default() };
             let mut input = ValueTaint::from_labels(from(entry.origin));
             // Declared input originates at its declaration.
-            input.named = entry.intake.fields.iter().map(|f| (f.name.clone(), from(f.origin))).collect();
+            for field in &entry.intake.fields {
+                input.named.insert(field.name.clone(), from(field.origin));
+            }
             taint.intake(program, root, &input);
         }
+        taint.propagate(program, calls, roots);
+        taint
+    }
+    /// Carries labels through all steps until nothing changes.
+    fn propagate(&mut self, program: &Program, calls: &CallGraph, roots: &[FlowId]) {
         let order = calls.callees_first(roots.iter().copied(), &mut calls.unmarked_flows());
-        let mut steps: HashMap<FlowId, Vec<StepId>> = HashMap::default();
+        let mut steps: IndexVec<FlowId, Vec<StepId>> = program.flows.map(|_| Vec::new());
         for (flow, step) in walk::reachable_from(program, roots) {
-            steps.entry(flow).or_default().push(step);
+            steps[flow].push(step);
         }
-        let of = |flow: &FlowId| steps.get(flow).map(Vec::as_slice).unwrap_or_default();
         // Inputs propagate down the calls, results back up: one pass in each direction, over the flows in call order.
         // Every pass carries a label at least one slot further, or is the last one.
-        while std::mem::take(&mut taint.changed) {
-            for flow in order.iter().rev() {
-                of(flow).iter().for_each(|id| taint.step(program, *flow, *id));
+        while std::mem::take(&mut self.changed) {
+            for &flow in order.iter().rev() {
+                for &step in &steps[flow] {
+                    self.step(program, flow, step);
+                }
             }
-            for flow in &order {
+            for &flow in &order {
                 // Results propagate from inner steps to the enclosing step, which precedes them in the list.
-                of(flow).iter().rev().for_each(|id| taint.step(program, *flow, *id));
-                taint.flow(program, *flow);
+                for &step in steps[flow].iter().rev() {
+                    self.step(program, flow, step);
+                }
+                self.flow(program, flow);
             }
         }
-        taint
     }
     /// The labels of a value that a step inserts into a text.
     pub fn labels_of_value(
@@ -197,10 +226,11 @@ impl TaintAnalysis {
         let Some(source) = value.source else { return TaintLabels::default() };
         let at = program.steps[step].origin;
         let rest = value.remaining_path();
-        let mut labels =
-            TaintReader { taint: self, flow, at, result: &self.results[step] }.source(source, &rest).all_labels();
+        let reader = TaintReader { taint: self, flow, at, result: &self.results[step] };
+        let mut labels = reader.source(source, &rest).all_labels();
         match source {
-            Source::Environment => labels.credential = value.source_location().filter(|_| is_credential(&rest)),
+            Source::Environment if is_credential(&rest) => labels.credential = value.source_location(),
+            Source::Environment => labels.credential = None,
             Source::Secrets => labels.secret = value.source_location().or(labels.secret),
             _ => {}
         }
@@ -212,7 +242,17 @@ impl TaintAnalysis {
     }
     /// The variables of a set, by name.
     pub fn variable_names(&self, set: VariableSet) -> impl Iterator<Item = &Arc<str>> {
-        self.variables.iter().enumerate().filter_map(move |(index, name)| set.has(index).then_some(name))
+        self.variables
+            .iter()
+            .enumerate()
+            .filter_map(move |(index, name)| if set.has(index) { Some(name) } else { None })
+    }
+    /// The set with only this variable; empty if the program does not read it.
+    fn variable_set(&self, name: &Arc<str>) -> VariableSet {
+        match self.variables.iter().position(|known| known == name) {
+            Some(index) => VariableSet::from_index(index),
+            None => VariableSet::default(),
+        }
     }
     /// The environment variables that are sent somewhere as credentials, directly or through inputs and results.
     pub fn sent_as_credentials(&self, program: &Program, steps: &[(FlowId, StepId)]) -> VariableSet {
@@ -226,16 +266,17 @@ impl TaintAnalysis {
                 ToolKind::Http => {
                     let sent = reader.sent(&call.arguments, &mut Vec::new());
                     found = found.union_with(sent);
-                    for value in url_of(&call.arguments).into_iter().flat_map(credentials_in) {
+                    let Some(url) = url_of(&call.arguments) else { continue };
+                    for value in credentials_in(url) {
                         found = found.union_with(self.labels_of_value(program, *flow, *id, &value).variables);
                     }
                 }
                 // The headers of a server have no other values.
                 ToolKind::Mcp { .. } => {
                     for hole in credential::in_arguments(&call.kind, &Value::Null) {
-                        let index = self.variables.iter().position(|name| *name == hole.name);
-                        let index = index.filter(|_| hole.kind == HoleKind::Env);
-                        found = found.union_with(index.map(VariableSet::from_index).unwrap_or_default());
+                        if hole.kind == HoleKind::Env {
+                            found = found.union_with(self.variable_set(&hole.name));
+                        }
                     }
                 }
                 ToolKind::Local | ToolKind::Python => {}
@@ -284,7 +325,10 @@ impl TaintAnalysis {
         let raw = self.raw(program, flow, step);
         let result = {
             let reader = TaintReader { taint: self, flow, at: step.origin, result: &raw };
-            let shaped = step.shape.as_ref().map_or_else(|| raw.clone(), |shape| reader.expr(shape));
+            let shaped = match &step.shape {
+                Some(shape) => reader.expr(shape),
+                None => raw.clone(),
+            };
             match &step.policy.on_failure {
                 OnStepFailure::Use(value) => shaped.union_with(&reader.expr(value)),
                 OnStepFailure::Fail | OnStepFailure::Skip => shaped,
@@ -299,8 +343,10 @@ impl TaintAnalysis {
     fn raw(&mut self, program: &Program, flow: FlowId, step: &Step) -> ValueTaint {
         let at = step.origin;
         let model = ValueTaint::from_labels(TaintLabels { model: Some(at), ..TaintLabels::default() });
-        let inner =
-            walk::children_of(step).into_iter().fold(ValueTaint::default(), |all, s| all.union_with(&self.results[s]));
+        let mut inner = ValueTaint::default();
+        for child in walk::children_of(step) {
+            inner = inner.union_with(&self.results[child]);
+        }
         let nothing = ValueTaint::default();
         match &step.kind {
             StepKind::Model(_) => model,
@@ -309,26 +355,23 @@ impl TaintAnalysis {
             }
             StepKind::Human(_) | StepKind::Wait { .. } | StepKind::Parallel(_) | StepKind::Refused(_) => nothing,
             StepKind::Compute(value) => TaintReader { taint: self, flow, at, result: &nothing }.expr(value),
-            StepKind::Sequence(steps) => steps.last().map(|s| self.results[*s].clone()).unwrap_or_default(),
+            StepKind::Sequence(steps) => match steps.last() {
+                Some(last) => self.results[*last].clone(),
+                None => nothing,
+            },
             StepKind::Branch { .. } | StepKind::Loop(_) => inner,
             StepKind::Graph(graph) => {
-                for (slot, source) in graph.nodes.iter().flat_map(|n| &n.incoming).filter_map(|e| e.carry.as_ref()) {
-                    let held = TaintReader { taint: self, flow, at, result: &nothing }.source(source, &[]);
-                    self.add_to_slot(flow, *slot, &held);
+                for node in &graph.nodes {
+                    for edge in &node.incoming {
+                        let Some((slot, source)) = &edge.carry else { continue };
+                        let held = TaintReader { taint: self, flow, at, result: &nothing }.source(source, &[]);
+                        self.add_to_slot(flow, *slot, &held);
+                    }
                 }
                 nothing
             }
             StepKind::StateMachine(machine) => {
-                let feedback = machine.states.iter().flat_map(|s| &s.transitions).filter_map(|t| t.feedback.as_ref());
-                if let Some(slot) = machine.feedback {
-                    for text in feedback {
-                        let labels = TaintReader { taint: self, flow, at, result: &inner }.text(text);
-                        self.add_to_slot(flow, slot, &ValueTaint::from_labels(labels));
-                    }
-                }
-                if let Some(slot) = machine.previous_error {
-                    self.add_to_slot(flow, slot, &ValueTaint::from_labels(inner.all_labels()));
-                }
+                self.state_machine(flow, at, machine, &inner);
                 inner
             }
             StepKind::Attempts(attempts) => {
@@ -341,9 +384,13 @@ impl TaintAnalysis {
             }
             StepKind::Conversation(it) => {
                 // The arguments of a tool come from the model; the results of tools are in its prompt.
-                let calls = it.offers.iter().map(|offer| offer.step).chain(it.gate);
-                let calls = calls.map(|step| &program.steps[step]);
-                calls.flat_map(walk::callees_of).for_each(|callee| self.intake(program, callee, &model));
+                let mut called: Vec<StepId> = it.offers.iter().map(|offer| offer.step).collect();
+                called.extend(it.gate);
+                for id in called {
+                    for callee in walk::callees_of(&program.steps[id]) {
+                        self.intake(program, callee, &model);
+                    }
+                }
                 inner
             }
             StepKind::ForEach(each) => {
@@ -359,7 +406,10 @@ impl TaintAnalysis {
             }
             StepKind::Call(call) => {
                 let reader = TaintReader { taint: self, flow, at, result: &nothing };
-                let input = call.input.as_ref().map(|e| reader.expr(e)).unwrap_or_default();
+                let input = match &call.input {
+                    Some(expr) => reader.expr(expr),
+                    None => nothing,
+                };
                 let mut output = ValueTaint::default();
                 for callee in walk::callees_of(step) {
                     self.intake(program, callee, &input);
@@ -372,23 +422,47 @@ impl TaintAnalysis {
             }
         }
     }
+    /// Labels what a machine itself sets: the feedback and the last error. `inner` are the labels of its states.
+    fn state_machine(&mut self, flow: FlowId, at: Location, machine: &StateMachine, inner: &ValueTaint) {
+        if let Some(slot) = machine.feedback {
+            for state in &machine.states {
+                for transition in &state.transitions {
+                    let Some(text) = &transition.feedback else { continue };
+                    let labels = TaintReader { taint: self, flow, at, result: inner }.text(text);
+                    self.add_to_slot(flow, slot, &ValueTaint::from_labels(labels));
+                }
+            }
+        }
+        if let Some(slot) = machine.previous_error {
+            self.add_to_slot(flow, slot, &ValueTaint::from_labels(inner.all_labels()));
+        }
+    }
+}
+
+/// No labels for each element of a list.
+fn without_labels<I: TypedIndex, T>(list: &IndexVec<I, T>) -> IndexVec<I, ValueTaint> {
+    list.map(|_| ValueTaint::default())
 }
 
 /// The literal members of an object.
 fn written(expr: &ValueExpression) -> Vec<Arc<str>> {
     match expr {
         ValueExpression::Const(Value::Object(members)) => members.keys().cloned().collect(),
-        ValueExpression::Object(members) => members
-            .iter()
-            .filter(|(_, e)| matches!(e, ValueExpression::Const(_)))
-            .map(|(name, _)| name.clone())
-            .collect(),
+        ValueExpression::Object(members) => {
+            let mut names = Vec::new();
+            for (name, value) in members {
+                if matches!(value, ValueExpression::Const(_)) {
+                    names.push(name.clone());
+                }
+            }
+            names
+        }
         _ => Vec::new(),
     }
 }
 
 fn is_credential(path: &[Arc<str>]) -> bool {
-    path.first().is_some_and(|name| credential::is_credential(name))
+    matches!(path, [name, ..] if credential::is_credential(name))
 }
 
 fn merge_into(place: &mut ValueTaint, more: &ValueTaint) -> bool {
@@ -404,7 +478,8 @@ fn merge_into(place: &mut ValueTaint, more: &ValueTaint) -> bool {
 /// The address in the arguments of an HTTP tool.
 fn url_of(arguments: &ValueExpression) -> Option<&ValueExpression> {
     let ValueExpression::Object(members) = arguments else { return None };
-    members.iter().find(|(name, _)| &**name == "url").map(|(_, url)| url)
+    let (_, url) = members.iter().find(|(name, _)| &**name == "url")?;
+    Some(url)
 }
 
 /// The values in an address that are credentials.
@@ -420,19 +495,24 @@ fn credentials_in(url: &ValueExpression) -> Vec<InsertedValue<'_>> {
 impl TaintReader<'_> {
     /// The environment variables in the arguments of an HTTP tool that are sent as credentials.
     fn sent<'p>(&self, arguments: &'p ValueExpression, path: &mut Vec<&'p str>) -> VariableSet {
+        let mut found = VariableSet::default();
         match arguments {
-            ValueExpression::Object(members) => members.iter().fold(VariableSet::default(), |found, (name, member)| {
-                path.push(name);
-                let found = found.union_with(self.sent(member, path));
-                path.pop();
-                found
-            }),
-            ValueExpression::List(all) => {
-                all.iter().fold(VariableSet::default(), |found, item| found.union_with(self.sent(item, path)))
+            ValueExpression::Object(members) => {
+                for (name, member) in members {
+                    path.push(name);
+                    found = found.union_with(self.sent(member, path));
+                    path.pop();
+                }
             }
-            text if credential::is_position(path) => self.expr(text).all_labels().variables,
-            _ => VariableSet::default(),
+            ValueExpression::List(items) => {
+                for item in items {
+                    found = found.union_with(self.sent(item, path));
+                }
+            }
+            text if credential::is_position(path) => found = self.expr(text).all_labels().variables,
+            _ => {}
         }
+        found
     }
     fn source(&self, source: &Source, rest: &[Arc<str>]) -> ValueTaint {
         let taint = self.taint;
@@ -445,15 +525,21 @@ impl TaintReader<'_> {
             }
             Source::Either(first, second) => self.source(first, rest).union_with(&self.source(second, rest)),
             Source::Compose { parts, .. } => {
-                let other = |at: &[Arc<str>]| at.iter().zip(rest).any(|(a, b)| a != b);
-                let parts = parts.iter().filter(|p| !other(&p.at));
-                ValueTaint::from_labels(parts.fold(TaintLabels::default(), |all, p| {
-                    all.union_with(taint.slot(self.flow, p.slot, p.member.first()).flat_labels())
-                }))
+                let mut labels = TaintLabels::default();
+                for part in parts {
+                    let is_elsewhere = part.at.iter().zip(rest).any(|(own, read)| own != read);
+                    if !is_elsewhere {
+                        let held = taint.slot(self.flow, part.slot, part.member.first());
+                        labels = labels.union_with(held.flat_labels());
+                    }
+                }
+                ValueTaint::from_labels(labels)
             }
             Source::Environment => {
-                let index = rest.first().and_then(|name| taint.variables.iter().position(|known| known == name));
-                let variables = index.map(VariableSet::from_index).unwrap_or_default();
+                let variables = match rest.first() {
+                    Some(name) => taint.variable_set(name),
+                    None => VariableSet::default(),
+                };
                 ValueTaint::from_labels(TaintLabels { environment: Some(self.at), variables, ..TaintLabels::default() })
             }
             Source::Secrets => ValueTaint::from_labels(TaintLabels { secret: Some(self.at), ..TaintLabels::default() }),
@@ -464,24 +550,27 @@ impl TaintReader<'_> {
         }
     }
     fn texts(&self, text: &BoundTemplate) -> Vec<ValueTaint> {
-        let references = text.template.references().iter().enumerate();
-        let read = references.filter_map(|(index, reference)| {
-            let source = text.sources.get(reference.binding.source as usize)?;
-            let rest: Vec<Arc<str>> =
-                reference.path.iter().skip(reference.binding.skip as usize).map(|s| s.name.clone()).collect();
+        let mut read = Vec::new();
+        for (index, reference) in text.template.references().iter().enumerate() {
+            let Some(source) = text.sources.get(reference.binding.source as usize) else { continue };
+            let rest = kept_path_in_source(reference);
             let mut held = self.source(source, &rest);
-            let at = || text.spans.get(index).map(|span| Location::new(text.origin.file, *span));
+            let at = text.spans.get(index).map(|span| Location::new(text.origin.file, *span));
             match source {
-                Source::Environment if is_credential(&rest) => held.open.credential = at(),
-                Source::Secrets => held.open.secret = at(),
+                Source::Environment if is_credential(&rest) => held.open.credential = at,
+                Source::Secrets => held.open.secret = at,
                 _ => {}
             }
-            Some(held)
-        });
-        read.collect()
+            read.push(held);
+        }
+        read
     }
     fn text(&self, text: &BoundTemplate) -> TaintLabels {
-        self.texts(text).iter().fold(TaintLabels::default(), |all, h| all.union_with(h.all_labels()))
+        let mut labels = TaintLabels::default();
+        for held in self.texts(text) {
+            labels = labels.union_with(held.all_labels());
+        }
+        labels
     }
     fn expr(&self, expr: &ValueExpression) -> ValueTaint {
         match expr {
@@ -490,30 +579,48 @@ impl TaintReader<'_> {
             ValueExpression::Typed(text) if text.template.is_single() => self.texts(text).pop().unwrap_or_default(),
             ValueExpression::Template(text) | ValueExpression::Typed(text) => ValueTaint::from_labels(self.text(text)),
             ValueExpression::Object(members) => {
-                let named = members.iter().map(|(name, value)| (name.clone(), self.expr(value).flat_labels()));
-                ValueTaint { named: named.collect(), ..ValueTaint::default() }
+                let mut held = ValueTaint::default();
+                for (name, value) in members {
+                    held.named.insert(name.clone(), self.expr(value).flat_labels());
+                }
+                held
             }
-            ValueExpression::Merge(all) => {
-                let mut held = all.iter().fold(ValueTaint::default(), |held, e| held.union_with(&self.expr(e)));
-                held.own.extend(all.iter().flat_map(written));
+            ValueExpression::Merge(layers) => {
+                let mut held = ValueTaint::default();
+                for layer in layers {
+                    held = held.union_with(&self.expr(layer));
+                }
+                for layer in layers {
+                    held.own.extend(written(layer));
+                }
                 held
             }
             ValueExpression::If { then, otherwise, .. } => self.expr(then).union_with(&self.expr(otherwise)),
             ValueExpression::Structured(inner) | ValueExpression::Verdict(inner) => self.expr(inner),
-            ValueExpression::List(all) | ValueExpression::Concat(all) => ValueTaint::from_labels(
-                all.iter().fold(TaintLabels::default(), |labels, e| labels.union_with(self.expr(e).flat_labels())),
-            ),
+            ValueExpression::List(items) | ValueExpression::Concat(items) => {
+                let mut labels = TaintLabels::default();
+                for item in items {
+                    labels = labels.union_with(self.expr(item).flat_labels());
+                }
+                ValueTaint::from_labels(labels)
+            }
             ValueExpression::Join { parts, otherwise, .. } => {
-                let parts = parts.iter().map(|s| self.source(s, &[]).all_labels());
-                ValueTaint::from_labels(parts.fold(self.expr(otherwise).all_labels(), TaintLabels::union_with))
+                let mut labels = self.expr(otherwise).all_labels();
+                for part in parts {
+                    labels = labels.union_with(self.source(part, &[]).all_labels());
+                }
+                ValueTaint::from_labels(labels)
             }
             ValueExpression::Lines(inner)
             | ValueExpression::AsText(inner)
             | ValueExpression::AsMessage(inner)
             | ValueExpression::Coerce(inner, _) => ValueTaint::from_labels(self.expr(inner).all_labels()),
             ValueExpression::Consensus { verdicts, .. } => {
-                let verdicts = verdicts.iter().map(|b| self.expr(&b.value).all_labels());
-                ValueTaint::from_labels(verdicts.fold(TaintLabels::default(), TaintLabels::union_with))
+                let mut labels = TaintLabels::default();
+                for verdict in verdicts {
+                    labels = labels.union_with(self.expr(&verdict.value).all_labels());
+                }
+                ValueTaint::from_labels(labels)
             }
         }
     }

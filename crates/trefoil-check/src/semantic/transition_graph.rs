@@ -23,7 +23,10 @@ struct TransitionTargets {
 
 impl TransitionTargets {
     fn add_intended_targets(&mut self, facts: &Facts, from: Location, places: &IndexVec<StateId, Location>) {
-        for lead in facts.leads.iter().filter(|lead| lead.from == from) {
+        for lead in &facts.leads {
+            if lead.from != from {
+                continue;
+            }
             match lead.to {
                 Some(to) => self.to.extend(places.find_id(|at| *at == to)),
                 None => self.anywhere = true,
@@ -38,12 +41,13 @@ impl TransitionGraph {
         let places = machine.states.map(|state| program.steps[state.step].origin);
         let mut start = TransitionTargets { to: vec![machine.initial], anywhere: false };
         start.add_intended_targets(facts, origin, &places);
-        let next = machine.states.map(|state| {
-            let mut way =
-                TransitionTargets { to: state.transitions.iter().map(|t| t.target).collect(), anywhere: false };
-            way.add_intended_targets(facts, program.steps[state.step].origin, &places);
-            way
-        });
+        let mut next = IndexVec::default();
+        for (id, state) in machine.states.entries() {
+            let written = state.transitions.iter().map(|transition| transition.target).collect();
+            let mut targets = TransitionTargets { to: written, anywhere: false };
+            targets.add_intended_targets(facts, places[id], &places);
+            next.push(targets);
+        }
         let ends = machine.states.map(WorkflowState::may_end);
         Self { start, next, ends }
     }
@@ -52,8 +56,11 @@ impl TransitionGraph {
     /// `None`: any state may have been meant.
     pub fn reached_states(&self) -> Option<IndexVec<StateId, bool>> {
         let seen = self.reachable_states();
-        let lost = self.start.anywhere || seen.iter().zip(&self.next).any(|(seen, way)| *seen && way.anywhere);
-        (!lost).then_some(seen)
+        let mut lost = self.start.anywhere;
+        for (id, targets) in self.next.entries() {
+            lost |= seen[id] && targets.anywhere;
+        }
+        if lost { None } else { Some(seen) }
     }
 
     fn reachable_states(&self) -> IndexVec<StateId, bool> {
@@ -80,11 +87,24 @@ impl TransitionGraph {
     /// The states that a run can reach, but from which it cannot reach an end, if it only takes the transitions
     /// accepted by `goes`.
     pub fn stuck_states(&self, goes: &dyn Fn(StateId, StateId) -> bool) -> Vec<StateId> {
-        let open = self.next.iter().zip(&self.ends).map(|(way, ends)| *ends || way.anywhere).collect();
-        let next = |from: StateId| self.target_states(from).iter().copied().filter(|to| goes(from, *to)).collect();
-        let ends = states_reaching_end(open, &next);
+        let mut ends = self.ends.clone();
+        for (id, targets) in self.next.entries() {
+            ends[id] |= targets.anywhere;
+        }
+        let next = |from: StateId| {
+            let mut targets = self.target_states(from).to_vec();
+            targets.retain(|to| goes(from, *to));
+            targets
+        };
+        let leads_to_end = states_reaching_end(ends, &next);
         let seen = self.reachable_states();
-        seen.element_ids().filter(|id| seen[*id] && !ends[*id]).collect()
+        let mut stuck = Vec::new();
+        for id in seen.element_ids() {
+            if seen[id] && !leads_to_end[id] {
+                stuck.push(id);
+            }
+        }
+        stuck
     }
 
     /// For each state, the number of states on the shortest path from the start to it, itself included; `None`: no path
@@ -111,10 +131,23 @@ impl TransitionGraph {
     /// may be shorter.
     pub fn shortest_run_length(&self) -> Option<u64> {
         let entered = self.path_lengths();
-        let shortest = entered.iter().zip(&self.ends).filter_map(|(length, end)| length.filter(|_| *end)).min()?;
-        let lost = self.start.anywhere
-            || entered.iter().zip(&self.next).any(|(length, way)| way.anywhere && length.is_some_and(|l| l < shortest));
-        (!lost).then_some(shortest)
+        let mut runs = Vec::new();
+        for (id, length) in entered.entries() {
+            if self.ends[id] {
+                runs.extend(*length);
+            }
+        }
+        let shortest = runs.into_iter().min()?;
+        if self.start.anywhere {
+            return None;
+        }
+        for (id, length) in entered.entries() {
+            let may_lead_anywhere = self.next[id].anywhere;
+            if may_lead_anywhere && matches!(length, Some(length) if *length < shortest) {
+                return None;
+            }
+        }
+        Some(shortest)
     }
 
     /// Whether a run can reach a state, and from there the same state again.
@@ -130,9 +163,16 @@ pub fn states_reaching_end(
 ) -> IndexVec<StateId, bool> {
     let mut before: IndexVec<StateId, Vec<StateId>> = ends.map(|_| Vec::new());
     for id in ends.element_ids() {
-        next(id).into_iter().for_each(|target| before[target].push(id));
+        for target in next(id) {
+            before[target].push(id);
+        }
     }
-    let mut stack: Vec<StateId> = ends.element_ids().filter(|id| ends[*id]).collect();
+    let mut stack = Vec::new();
+    for (id, is_end) in ends.entries() {
+        if *is_end {
+            stack.push(id);
+        }
+    }
     while let Some(id) = stack.pop() {
         for &from in &before[id] {
             if !std::mem::replace(&mut ends[from], true) {

@@ -11,11 +11,13 @@ use trefoil_syntax::hash::{HashMap, HashSet};
 
 use trefoil_ir::types::{OtherMembers, TypeMember, ValueKind, ValueType};
 use trefoil_ir::{
-    AnswerFormat, BoundTemplate, ComposedPart, FanOutItems, FlowCallee, FlowId, FlowInputField, Guard, Intake,
-    JsonType, OnStepFailure, Program, SlotId, Source, Step, StepId, StepKind, ToolKind, ValidatorKind, ValueExpression,
+    AnswerFormat, Attempts, BoundTemplate, ComposedPart, FanOutItems, FlowCallee, FlowId, ForEach, Guard, Intake,
+    JsonType, ModelCall, OnStepFailure, Program, SlotId, Source, Step, StepId, StepKind, ToolKind, ValidatorKind,
+    ValueExpression,
 };
 use trefoil_template::{Value, read_json};
 
+use super::paths::{joined_path, member_names, path_in_source, shared_length, value_at_path};
 use super::writers::{SlotWriter, SlotWriters};
 
 /// The maximum depth to which types are followed: chains of fan-outs and calls, not of steps.
@@ -72,10 +74,9 @@ impl PathType {
                     self.optional |= optional;
                 }
                 TypeMember::Maybe => {
-                    let declared = self.schema.declared_members();
                     self.undeclared = match self.schema.likely_member(name) {
                         Some(likely) => first_undeclared(&likely, path.get(i + 1..).unwrap_or_default(), from + i + 1),
-                        None => Some((from + i, declared)).filter(|(_, d)| !d.is_empty()),
+                        None => undeclared_in(&self.schema, from + i),
                     };
                     self.schema = ValueType::Any;
                     return self;
@@ -93,28 +94,40 @@ impl PathType {
 /// The text of an expression without placeholders.
 fn literal(expr: &ValueExpression) -> Option<Cow<'_, str>> {
     match expr {
-        ValueExpression::Const(value) => value.as_str().map(Cow::from),
-        ValueExpression::Template(text) | ValueExpression::Typed(text) => text.template.literal_text().map(Cow::from),
+        ValueExpression::Const(value) => Some(Cow::from(value.as_str()?)),
+        ValueExpression::Template(text) | ValueExpression::Typed(text) => {
+            Some(Cow::from(text.template.literal_text()?))
+        }
         ValueExpression::AsText(inner) => literal(inner),
-        ValueExpression::Concat(parts) => parts.iter().map(literal).collect::<Option<String>>().map(Cow::from),
+        ValueExpression::Concat(parts) => {
+            let joined: Option<String> = parts.iter().map(literal).collect();
+            Some(Cow::from(joined?))
+        }
         _ => None,
     }
 }
 
 /// The type of text that prints a single value: the words that the value may be, and nothing if it is missing.
 fn printed(walk: &PathType) -> Option<ValueType> {
-    let words = walk.schema.allowed_values()?.into_owned().into_iter();
-    let words = words.map(|word| if word.is_null() { Value::from("") } else { word });
-    let missing = walk.optional.then(|| Value::from(""));
-    let all: Option<Vec<ValueType>> =
-        words.chain(missing).map(|word| word.as_str().is_some().then(|| ValueType::of_value(&word))).collect();
-    all.filter(|all| !all.is_empty()).map(ValueType::union_of)
+    let mut words = walk.schema.allowed_values()?.into_owned();
+    if walk.optional {
+        words.push(Value::Null);
+    }
+    let mut types = Vec::new();
+    for word in words {
+        let text = if word.is_null() { Value::from("") } else { word };
+        text.as_str()?;
+        types.push(ValueType::of_value(&text));
+    }
+    if types.is_empty() { None } else { Some(ValueType::union_of(types)) }
 }
 
 /// The object or list in a text, or the text.
 fn structured(text: &str) -> Value {
-    let read = read_json::<Value>(text).ok();
-    read.filter(|value| matches!(value, Value::Object(_) | Value::List(_))).unwrap_or_else(|| Value::from(text))
+    match read_json::<Value>(text) {
+        Ok(value @ (Value::Object(_) | Value::List(_))) => value,
+        _ => Value::from(text),
+    }
 }
 
 /// The first segment that a type does not declare; the value may be of another type.
@@ -128,8 +141,14 @@ fn first_undeclared(of: &ValueType, path: &[&str], from: usize) -> Option<(usize
     };
     match found {
         Some(inner) => first_undeclared(&inner, rest, from + 1),
-        None => Some((from, of.declared_members())).filter(|(_, d)| !d.is_empty()),
+        None => undeclared_in(of, from),
     }
+}
+
+/// A segment that an open object does not declare, with the members that it declares, if any.
+fn undeclared_in(of: &ValueType, segment: usize) -> Option<(usize, Vec<Arc<str>>)> {
+    let declared = of.declared_members();
+    if declared.is_empty() { None } else { Some((segment, declared)) }
 }
 
 impl ProgramTypes<'_> {
@@ -173,26 +192,30 @@ impl<'p> ProgramTypes<'p> {
             return known.clone().unwrap_or_default();
         }
         self.slots.borrow_mut().insert((flow, slot), None);
-        let found = self.with_depth_limit(|| {
-            let writers = self.writers.of_slot(flow, slot);
-            // Each may add a member to what the others have written.
-            if writers.len() > MOST_WRITERS {
-                return ValueType::Any;
-            }
-            let (of_slot, of_expr) =
-                (|other| self.slot_type(flow, other), |expr: &ValueExpression| self.expr_type(flow, expr, None));
-            super::shared_objects::shared_object(self.program, slot, writers, of_slot, of_expr)
-                .unwrap_or_else(|| ValueType::union_of(writers.iter().map(|w| self.written(flow, w))))
-        });
+        let found = self.with_depth_limit(|| self.type_from_writers(flow, slot));
         self.slots.borrow_mut().insert((flow, slot), Some(found.clone()));
         found
+    }
+
+    fn type_from_writers(&self, flow: FlowId, slot: SlotId) -> ValueType {
+        let writers = self.writers.of_slot(flow, slot);
+        // Each may add a member to what the others have written.
+        if writers.len() > MOST_WRITERS {
+            return ValueType::Any;
+        }
+        let of_slot = |other| self.slot_type(flow, other);
+        let of_expr = |expr: &ValueExpression| self.expr_type(flow, expr, None);
+        match super::shared_objects::shared_object(self.program, slot, writers, of_slot, of_expr) {
+            Some(shared) => shared,
+            None => ValueType::union_of(writers.iter().map(|writer| self.written(flow, writer))),
+        }
     }
 
     /// The value at a path unless a run starts with another one (see `shared::seed`).
     pub fn seed_value(&self, flow: FlowId, source: &Source, path: &[&str]) -> Option<&'p Value> {
         let (slot, path) = match source {
             Source::Slot(slot) => (*slot, path.to_vec()),
-            Source::Member(slot, member) => (*slot, member.iter().map(|m| &**m).chain(path.iter().copied()).collect()),
+            Source::Member(slot, member) => (*slot, joined_path(member, path)),
             _ => return None,
         };
         let writers = self.writers.of_slot(flow, slot);
@@ -247,73 +270,35 @@ impl<'p> ProgramTypes<'p> {
 
     /// The type of a step's result before `shape`.
     pub fn raw_result_type(&self, flow: FlowId, step: &'p Step) -> ValueType {
-        let null = || ValueType::NULL;
         match &step.kind {
-            StepKind::Model(call) => match &call.format {
-                AnswerFormat::Text => {
-                    let guarded = call.guards.iter().find_map(|g| match g {
-                        Guard::Schema(id) => Some(&self.program.schemas[*id].json),
-                        _ => None,
-                    });
-                    guarded.map_or(ValueType::Answer, ValueType::json_text)
-                }
-                AnswerFormat::Json(id) => ValueType::from_schema(&self.program.schemas[*id].json),
-                AnswerFormat::JsonOrText => ValueType::Any,
-            },
-            StepKind::Tool(call) => {
-                let known = self.returned.get(&*call.name).filter(|_| call.kind == ToolKind::Local);
-                known.cloned().unwrap_or_default()
+            StepKind::Model(call) => self.answer_type(call),
+            StepKind::Tool(call) if call.kind == ToolKind::Local => {
+                self.returned.get(&*call.name).cloned().unwrap_or_default()
             }
+            StepKind::Tool(_) => ValueType::Any,
             StepKind::Refused(refused) => refused.returns.clone().unwrap_or_default(),
             StepKind::Command(_) => command(),
             StepKind::Human(_) => ValueType::Answer,
-            StepKind::Wait { .. } | StepKind::Parallel(_) | StepKind::Graph(_) => null(),
+            StepKind::Wait { .. } | StepKind::Parallel(_) | StepKind::Graph(_) => ValueType::NULL,
             StepKind::Compute(value) => self.expr_type(flow, value, None),
-            StepKind::Sequence(steps) => steps.last().map_or_else(null, |s| self.result_type(flow, *s)),
+            StepKind::Sequence(steps) => self.result_or_null(flow, steps.last().copied()),
             StepKind::Branch { arms, otherwise } => {
-                let all = arms.iter().map(|a| a.step).chain(*otherwise).map(|s| self.result_type(flow, s));
-                ValueType::union_of(all.chain(otherwise.is_none().then(null)))
+                let mut ways: Vec<Option<StepId>> = arms.iter().map(|arm| Some(arm.step)).collect();
+                ways.push(*otherwise);
+                ValueType::union_of(ways.into_iter().map(|step| self.result_or_null(flow, step)))
             }
             StepKind::Loop(it) => self.result_type(flow, it.body),
             StepKind::Conversation(it) => self.result_type(flow, it.turn),
-            StepKind::Attempts(it) => {
-                let body = self.result_type(flow, it.body);
-                let mut schemas = it.validators.iter().filter_map(|v| match &v.kind {
-                    ValidatorKind::JsonSchema(id) => Some(&self.program.schemas[*id].json),
-                    _ => None,
-                });
-                // If there are several, each describes only a part of the answer.
-                let valid = schemas.next();
-                if schemas.next().is_some() {
-                    return ValueType::Any;
-                }
-                match valid {
-                    Some(inner) if body.is_answer() => ValueType::json_text(inner),
-                    _ => body,
-                }
-            }
-            StepKind::ForEach(each) => {
-                let mut item = self.output_type(each.body);
-                if each.on_failure == trefoil_ir::OnItemFailure::Continue {
-                    item = ValueType::union_of([item, ValueType::of_value(&each.failed)]);
-                }
-                match &each.items {
-                    FanOutItems::Count(ValueExpression::Const(Value::Number(count)), most) => {
-                        let count = count.as_i64().unwrap_or(i64::MAX).min(i64::from(*most));
-                        ValueType::list_of_at_most(item, u64::try_from(count).ok())
-                    }
-                    FanOutItems::Count(..) => ValueType::list_of(item),
-                    FanOutItems::List(over) => {
-                        let over = self.expr_type(flow, over, None);
-                        let list = over.as_list().filter(|_| over.is_kind(ValueKind::List) && !over.is_nullable());
-                        ValueType::list_of_at_most(item, list.and_then(|list| list.most))
-                    }
-                }
-            }
+            StepKind::Attempts(attempts) => self.attempts_type(flow, attempts),
+            StepKind::ForEach(each) => self.fan_out_type(flow, each),
             StepKind::StateMachine(machine) => {
-                let ends = machine.states.iter().filter(|s| s.may_end());
-                let slots = ends.filter_map(|s| self.program.steps[s.step].out);
-                ValueType::union_of(slots.map(|s| self.slot_type(flow, s)))
+                let mut results = Vec::new();
+                for state in &machine.states {
+                    if state.may_end() {
+                        results.extend(self.program.steps[state.step].out);
+                    }
+                }
+                ValueType::union_of(results.into_iter().map(|slot| self.slot_type(flow, slot)))
             }
             StepKind::Call(call) => match &call.callee {
                 FlowCallee::Flow(callee) => self.output_type(*callee),
@@ -322,21 +307,87 @@ impl<'p> ProgramTypes<'p> {
         }
     }
 
+    /// The type of a step's result; null if there is no step.
+    fn result_or_null(&self, flow: FlowId, step: Option<StepId>) -> ValueType {
+        match step {
+            Some(step) => self.result_type(flow, step),
+            None => ValueType::NULL,
+        }
+    }
+
+    /// The type of a model's answer.
+    fn answer_type(&self, call: &ModelCall) -> ValueType {
+        match &call.format {
+            AnswerFormat::Text => {
+                for guard in &call.guards {
+                    if let Guard::Schema(id) = guard {
+                        return ValueType::json_text(&self.program.schemas[*id].json);
+                    }
+                }
+                ValueType::Answer
+            }
+            AnswerFormat::Json(id) => ValueType::from_schema(&self.program.schemas[*id].json),
+            AnswerFormat::JsonOrText => ValueType::Any,
+        }
+    }
+
+    /// The type of an answer that validators accept.
+    fn attempts_type(&self, flow: FlowId, attempts: &Attempts) -> ValueType {
+        let body = self.result_type(flow, attempts.body);
+        let mut schemas = Vec::new();
+        for validator in &attempts.validators {
+            if let ValidatorKind::JsonSchema(id) = &validator.kind {
+                schemas.push(&self.program.schemas[*id].json);
+            }
+        }
+        match schemas.as_slice() {
+            [schema] if body.is_answer() => ValueType::json_text(schema),
+            [] | [_] => body,
+            // Each describes only a part of the answer.
+            _ => ValueType::Any,
+        }
+    }
+
+    /// The type of the list of a fan-out's results.
+    fn fan_out_type(&self, flow: FlowId, each: &'p ForEach) -> ValueType {
+        let mut item = self.output_type(each.body);
+        if each.on_failure == trefoil_ir::OnItemFailure::Continue {
+            item = ValueType::union_of([item, ValueType::of_value(&each.failed)]);
+        }
+        match &each.items {
+            FanOutItems::Count(ValueExpression::Const(Value::Number(count)), most) => {
+                let count = count.as_i64().unwrap_or(i64::MAX).min(i64::from(*most));
+                ValueType::list_of_at_most(item, u64::try_from(count).ok())
+            }
+            FanOutItems::Count(..) => ValueType::list_of(item),
+            FanOutItems::List(over) => {
+                let over = self.expr_type(flow, over, None);
+                let most = match over.as_list() {
+                    Some(list) if over.is_kind(ValueKind::List) && !over.is_nullable() => list.most,
+                    _ => None,
+                };
+                ValueType::list_of_at_most(item, most)
+            }
+        }
+    }
+
     /// The type of an expression; `result` is that of the step whose shape it is.
     pub fn expr_type(&self, flow: FlowId, expr: &'p ValueExpression, result: Option<&ValueType>) -> ValueType {
         let of = |e: &'p ValueExpression| self.expr_type(flow, e, result);
-        let text = || ValueType::TEXT;
         match expr {
             ValueExpression::Const(value) => ValueType::of_value(value),
             ValueExpression::Typed(source) => self.typed(flow, source, result),
-            ValueExpression::Template(source) => {
-                let lone = self.lone_path_type(flow, source, result).filter(|(_, default)| !default);
-                lone.and_then(|(walk, _)| printed(&walk)).unwrap_or_else(text)
-            }
-            ValueExpression::Concat(_) | ValueExpression::Join { .. } | ValueExpression::Lines(_) => text(),
+            ValueExpression::Template(source) => match self.lone_path_type(flow, source, result) {
+                Some((walk, false)) => printed(&walk).unwrap_or(ValueType::TEXT),
+                _ => ValueType::TEXT,
+            },
+            ValueExpression::Concat(_) | ValueExpression::Join { .. } | ValueExpression::Lines(_) => ValueType::TEXT,
             ValueExpression::AsText(inner) | ValueExpression::AsMessage(inner) => {
                 let inner = of(inner);
-                if inner.value_kinds().is_some_and(|kinds| kinds.is_only(ValueKind::Text)) { inner } else { text() }
+                match inner.value_kinds() {
+                    Some(kinds) if kinds.is_only(ValueKind::Text) => inner,
+                    _ => ValueType::TEXT,
+                }
             }
             ValueExpression::Read(source) => self.source_type(flow, source, &[], result).schema,
             ValueExpression::Object(members) => {
@@ -394,9 +445,7 @@ impl<'p> ProgramTypes<'p> {
             return None;
         }
         let source = text.sources.get(reference.binding.source as usize)?;
-        let path: Vec<&str> =
-            reference.path.iter().skip(usize::from(reference.binding.skip)).map(|s| &*s.name).collect();
-        let walk = self.source_type(flow, source, &path, result);
+        let walk = self.source_type(flow, source, &path_in_source(reference), result);
         let walk = if walk.stop.is_some() { PathType::unknown() } else { walk };
         Some((walk, reference.default.is_some()))
     }
@@ -406,8 +455,7 @@ impl<'p> ProgramTypes<'p> {
         match source {
             Source::Slot(slot) => PathType::from_type(self.slot_type(flow, *slot)).on(path, 0),
             Source::Member(slot, member) => {
-                let inner: Vec<&str> = member.iter().map(|m| &**m).collect();
-                let reached = PathType::from_type(self.slot_type(flow, *slot)).on(&inner, 0);
+                let reached = PathType::follow_path(self.slot_type(flow, *slot), &member_names(member));
                 match reached.stop {
                     // Lowering knows that it exists, but its type is not known here.
                     Some(_) => PathType::unknown(),
@@ -415,12 +463,12 @@ impl<'p> ProgramTypes<'p> {
                 }
             }
             Source::Layered { top, path: to, under } => {
-                let inner: Vec<&str> = to.iter().map(|m| &**m).collect();
-                let top = PathType::from_type(self.slot_type(flow, *top)).on(&inner, 0);
+                let top = PathType::follow_path(self.slot_type(flow, *top), &member_names(to));
                 self.layered_type(top, self.exporting_flows(flow, *under), path, 0)
             }
             Source::Either(first, second) => {
-                let [first, second] = [first, second].map(|s| self.source_type(flow, s, path, result));
+                let first = self.source_type(flow, first, path, result);
+                let second = self.source_type(flow, second, path, result);
                 match (&first.stop, &second.stop) {
                     (Some(_), _) => second,
                     (_, Some(_)) => first,
@@ -438,8 +486,10 @@ impl<'p> ProgramTypes<'p> {
                 PathType::from_type(ValueType::TEXT)
             }
             Source::Spent(_) => {
-                let spent = [("total_tokens", ValueType::SIZE), ("estimated_usd", ValueType::NUMBER)];
-                let members = spent.map(|(name, of)| (Arc::from(name), of, false));
+                let members = [
+                    ("total_tokens".into(), ValueType::SIZE, false),
+                    ("estimated_usd".into(), ValueType::NUMBER, false),
+                ];
                 PathType::from_type(ValueType::object_of(members, OtherMembers::None)).on(path, 0)
             }
             Source::Result => PathType::from_type(result.cloned().unwrap_or_default()).on(path, 0),
@@ -451,12 +501,11 @@ impl<'p> ProgramTypes<'p> {
     fn composed(&self, flow: FlowId, seed: &Value, parts: &[ComposedPart], path: &[&str]) -> PathType {
         // The parts that overlap with the path; the seed is under them.
         let mut found = Vec::new();
-        let mut beneath: Vec<Arc<str>> = Vec::new();
+        let mut beneath: BTreeSet<Arc<str>> = BTreeSet::new();
         for part in parts {
-            let shared = part.at.iter().zip(path).take_while(|(a, b)| &***a == **b).count();
+            let shared = shared_length(&part.at, path);
             if shared == part.at.len() {
-                let member: Vec<&str> = part.member.iter().map(|m| &**m).collect();
-                let inner = PathType::from_type(self.slot_type(flow, part.slot)).on(&member, 0);
+                let inner = PathType::follow_path(self.slot_type(flow, part.slot), &member_names(&part.member));
                 let stopped = inner.stop.is_some();
                 let whole = inner.on(path.get(shared..).unwrap_or_default(), shared);
                 found.push(if stopped { PathType::unknown() } else { whole });
@@ -465,23 +514,21 @@ impl<'p> ProgramTypes<'p> {
                 beneath.extend(part.at.get(shared).cloned());
             }
         }
-        let seeded = path.iter().try_fold(seed, |value, name| value.get(name));
+        let seeded = value_at_path(seed, path);
         if !beneath.is_empty() {
-            let keys = seeded.and_then(Value::as_object).into_iter().flat_map(|o| o.keys().cloned());
-            let keys: BTreeSet<Arc<str>> = beneath.into_iter().chain(keys).collect();
-            let members = keys.into_iter().map(|key| (key, ValueType::Any, true));
+            if let Some(Value::Object(seeded)) = seeded {
+                beneath.extend(seeded.keys().cloned());
+            }
+            let members = beneath.into_iter().map(|key| (key, ValueType::Any, true));
             found.push(PathType::from_type(ValueType::object_of(members, OtherMembers::None)));
         } else if let Some(seeded) = seeded {
             found.push(PathType::from_type(ValueType::of_value(seeded)));
         }
-        match found.len() {
-            1 => found.pop().unwrap_or_else(PathType::unknown),
-            0 => PathType::unknown(),
-            _ => {
-                let able = found.into_iter().filter(|w| w.stop.is_none()).map(|w| w.schema);
-                PathType::from_type(ValueType::union_of(able))
-            }
+        if found.len() > 1 {
+            found.retain(|walk| walk.stop.is_none());
+            return PathType::from_type(ValueType::union_of(found.into_iter().map(|walk| walk.schema)));
         }
+        found.pop().unwrap_or_else(PathType::unknown)
     }
 
     /// A value with the inner results of its flow in a layer under it.
@@ -494,12 +541,14 @@ impl<'p> ProgramTypes<'p> {
                 let [callee] = flows else { return PathType::unknown() };
                 let exports = &self.program.flows[*callee].exports;
                 let Some(export) = exports.iter().find(|e| &*e.key == *name) else { return top.on(path, at) };
-                let member: Vec<&str> = export.member.iter().map(|m| &**m).collect();
-                let value = PathType::from_type(self.slot_type(*callee, export.slot)).on(&member, 0);
+                let value = PathType::follow_path(self.slot_type(*callee, export.slot), &member_names(&export.member));
                 if value.stop.is_some() {
                     return PathType::unknown();
                 }
-                let inner = export.inner.map(|s| self.exporting_flows(*callee, s)).unwrap_or_default();
+                let inner = match export.inner {
+                    Some(slot) => self.exporting_flows(*callee, slot),
+                    None => &[],
+                };
                 self.layered_type(value, inner, rest, at + 1)
             }
         }
@@ -530,18 +579,26 @@ impl<'p> ProgramTypes<'p> {
             return None;
         }
         let (from, input) = self.writers.only_call(flow)?;
-        let file = |f: FlowId| self.program.flows[f].origin.file;
-        (file(from) == file(flow)).then(|| self.expr_type(from, input, None))
+        if self.program.flows[from].origin.file != self.program.flows[flow].origin.file {
+            return None;
+        }
+        Some(self.expr_type(from, input, None))
     }
 
     /// The type of a flow's input, after defaults.
     pub fn input_type(&self, intake: &Intake) -> ValueType {
         let schema = intake.schema.map(|id| &self.program.schemas[id].json);
         if !intake.fields.is_empty() {
-            let optional = |f: &FlowInputField| f.optional && f.default.is_none();
-            let fields = intake.fields.iter().map(|f| (f.name.clone(), ValueType::from_schema(&f.schema), optional(f)));
-            let refused = |schema: &Value| schema.get("additionalProperties") == Some(&Value::Bool(false));
-            let closed = intake.closed && intake.tolerated.is_empty() || schema.is_some_and(refused);
+            let mut fields = Vec::new();
+            for field in &intake.fields {
+                let optional = field.optional && field.default.is_none();
+                fields.push((field.name.clone(), ValueType::from_schema(&field.schema), optional));
+            }
+            let closed_by_schema = match schema {
+                Some(schema) => schema.get("additionalProperties") == Some(&Value::Bool(false)),
+                None => false,
+            };
+            let closed = intake.closed && intake.tolerated.is_empty() || closed_by_schema;
             return ValueType::object_of(fields, if closed { OtherMembers::None } else { OtherMembers::Any });
         }
         match (schema, &intake.wrap) {
@@ -552,10 +609,13 @@ impl<'p> ProgramTypes<'p> {
     }
 
     fn raw_input(&self, intake: &Intake) -> ValueType {
-        let declared = intake.schema.map(|id| ValueType::from_schema(&self.program.schemas[id].json));
+        let Some(id) = intake.schema else { return ValueType::Any };
+        let declared = ValueType::from_schema(&self.program.schemas[id].json);
         // If the input is an object, processing it may select a member.
-        let plain = |of: &ValueType| of.value_kinds().is_some_and(|kinds| !kinds.contains(ValueKind::Object));
-        declared.filter(plain).unwrap_or_default()
+        match declared.value_kinds() {
+            Some(kinds) if !kinds.contains(ValueKind::Object) => declared,
+            _ => ValueType::Any,
+        }
     }
 
     fn with_depth_limit(&self, look: impl FnOnce() -> ValueType) -> ValueType {

@@ -46,19 +46,23 @@ impl MachinePaths {
         entries: u64,
         limits: &IndexVec<StateId, u64>,
     ) -> Self {
-        let mut first = distances(&next, initial, |_| true).map(|d| d.map(|d| d + 1));
+        let mut first = distances(&next, initial, |_| true);
+        for number in first.iter_mut().flatten() {
+            *number += 1;
+        }
         first[initial] = Some(1);
         let knots = strong_components(&next);
         let rounds = rounds(&next, &knots);
         // Every visit after the first takes as many entries as the shortest cycle.
-        let visits = limits.entries().map(|(id, limit)| {
-            let visits = match first[id] {
-                Some(first) if first <= entries => 1 + rounds[id].map_or(0, |round| (entries - first) / round.max(1)),
+        let mut visits = IndexVec::default();
+        for (id, limit) in limits.entries() {
+            let possible = match (first[id], rounds[id]) {
+                (Some(first), Some(round)) if first <= entries => 1 + (entries - first) / round.max(1),
+                (Some(first), None) if first <= entries => 1,
                 _ => 0,
             };
-            visits.min(*limit)
-        });
-        let visits = visits.collect();
+            visits.push(possible.min(*limit));
+        }
         let mut ways = Self { initial, entries, next, knots, first, visits };
         ways.feed();
         ways
@@ -73,7 +77,10 @@ impl MachinePaths {
                     fed[target] = fed[target].saturating_add(*visits);
                 }
             }
-            let less: IndexVec<StateId, u64> = self.visits.iter().zip(&fed).map(|(have, fed)| *have.min(fed)).collect();
+            let mut less = IndexVec::default();
+            for (known, fed) in self.visits.iter().zip(&fed) {
+                less.push(*known.min(fed));
+            }
             if less == self.visits {
                 return;
             }
@@ -88,7 +95,10 @@ impl MachinePaths {
     pub fn max_path_cost(&self, costs: &[u64]) -> u64 {
         let costs: IndexVec<StateId, u64> = costs.iter().copied().collect();
         let by_visits = self.by_visits(&costs);
-        self.by_entries(&costs).map_or(by_visits, |n| n.min(by_visits))
+        match self.by_entries(&costs) {
+            Some(by_entries) => by_entries.min(by_visits),
+            None => by_visits,
+        }
     }
     /// The bound if only the total number of entries were limited, not the visits of each state.
     fn by_entries(&self, costs: &IndexVec<StateId, u64>) -> Option<u64> {
@@ -101,7 +111,9 @@ impl MachinePaths {
         now[self.initial] = Some(costs[self.initial]);
         let mut best = 0;
         for _ in 0..entries {
-            best = now.iter().flatten().copied().fold(best, u64::max);
+            for so_far in now.iter().flatten() {
+                best = best.max(*so_far);
+            }
             let mut then: IndexVec<StateId, Option<u64>> = self.next.map(|_| None);
             for (so_far, targets) in now.iter().zip(&self.next) {
                 let Some(so_far) = so_far else { continue };
@@ -118,19 +130,28 @@ impl MachinePaths {
     fn by_visits(&self, costs: &IndexVec<StateId, u64>) -> u64 {
         // The longest path over the groups, each computed after those that follow it. What a state of the same group
         // adds is in the group's own sum.
-        let mut best = self.next.map(|_| 0);
+        let mut best = self.next.map(|_| 0u64);
         for members in &self.knots {
-            let targets = members.iter().flat_map(|m| &self.next[*m]);
-            let after = targets.map(|t| best[*t]).max().unwrap_or_default();
+            let mut after = 0;
+            for member in members {
+                for target in &self.next[*member] {
+                    after = after.max(best[*target]);
+                }
+            }
             let total = self.knot(members, costs).saturating_add(after);
-            members.iter().for_each(|m| best[*m] = total);
+            for member in members {
+                best[*member] = total;
+            }
         }
         best[self.initial]
     }
     /// The most expensive visits of states in one group, limited by the number of entries.
     fn knot(&self, members: &[StateId], costs: &IndexVec<StateId, u64>) -> u64 {
         let first = members.iter().filter_map(|m| self.first[*m]).min();
-        let mut left = first.map_or(0, |first| (self.entries + 1).saturating_sub(first));
+        let mut left = match first {
+            Some(first) => (self.entries + 1).saturating_sub(first),
+            None => 0,
+        };
         let mut priced: Vec<(u64, u64)> = members.iter().map(|m| (costs[*m], self.visits[*m])).collect();
         priced.sort_unstable_by(|a, b| b.cmp(a));
         let mut sum = 0u64;
@@ -146,14 +167,24 @@ impl MachinePaths {
 /// Groups of states that lead to each other, and single states; each after everything that it leads to.
 pub fn strong_components(next: &IndexVec<StateId, Vec<StateId>>) -> Vec<Vec<StateId>> {
     let mut graph = DiGraph::<StateId, ()>::with_capacity(next.len(), next.len());
-    let nodes: IndexVec<StateId, NodeIndex> = next.element_ids().map(|id| graph.add_node(id)).collect();
+    let mut nodes: IndexVec<StateId, NodeIndex> = IndexVec::default();
+    for id in next.element_ids() {
+        nodes.push(graph.add_node(id));
+    }
     for (from, targets) in next.entries() {
         for to in targets {
             graph.add_edge(nodes[from], nodes[*to], ());
         }
     }
-    let knots = kosaraju_scc(&graph).into_iter();
-    knots.map(|knot| knot.into_iter().filter_map(|node| graph.node_weight(node).copied()).collect()).collect()
+    let mut knots = Vec::new();
+    for nodes in kosaraju_scc(&graph) {
+        let mut members = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            members.extend(graph.node_weight(node));
+        }
+        knots.push(members);
+    }
+    knots
 }
 
 /// For each state, the length of the shortest cycle through it; `None`: there is none. Such a cycle never leaves the
@@ -161,13 +192,19 @@ pub fn strong_components(next: &IndexVec<StateId, Vec<StateId>>) -> Vec<Vec<Stat
 fn rounds(next: &IndexVec<StateId, Vec<StateId>>, knots: &[Vec<StateId>]) -> IndexVec<StateId, Option<u64>> {
     let mut knot_of: IndexVec<StateId, &[StateId]> = next.map(|_| [].as_slice());
     for knot in knots {
-        knot.iter().for_each(|member| knot_of[*member] = knot);
+        for member in knot {
+            knot_of[*member] = knot;
+        }
     }
-    let round = |(id, targets): (StateId, &Vec<StateId>)| match knot_of[id] {
-        [_] => targets.contains(&id).then_some(1),
-        knot => distances(next, id, |to| std::ptr::eq(knot_of[to], knot))[id],
-    };
-    next.entries().map(round).collect()
+    let mut rounds = IndexVec::default();
+    for (id, targets) in next.entries() {
+        rounds.push(match knot_of[id] {
+            [_] if targets.contains(&id) => Some(1),
+            [_] => None,
+            knot => distances(next, id, |to| std::ptr::eq(knot_of[to], knot))[id],
+        });
+    }
+    rounds
 }
 
 /// The number of transitions from a state to each other one, at least one, using only states for which `counts` is
@@ -183,10 +220,12 @@ fn distances(
     while !now.is_empty() {
         far += 1;
         let mut then = Vec::new();
-        for &target in now.iter().flat_map(|s| &next[*s]).filter(|target| counts(**target)) {
-            if found[target].is_none() {
-                found[target] = Some(far);
-                then.push(target);
+        for state in now {
+            for &target in &next[state] {
+                if counts(target) && found[target].is_none() {
+                    found[target] = Some(far);
+                    then.push(target);
+                }
             }
         }
         now = then;

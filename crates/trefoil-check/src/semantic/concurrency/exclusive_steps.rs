@@ -4,10 +4,10 @@
 use trefoil_ir::solver::{NamedTest, TestTree};
 use trefoil_ir::walk::children_of;
 use trefoil_ir::{
-    BoundCondition, FlowId, IndexVec, NodeId, Program, SlotId, Source, Step, StepGraph, StepId, StepKind,
+    BoundCondition, FlowId, GraphNode, IndexVec, NodeId, Program, SlotId, Source, Step, StepGraph, StepId, StepKind,
 };
 
-use super::outside_circles;
+use super::{index_or_add, outside_circles};
 
 /// The maximum number of steps that are compared.
 const MOST: usize = 400;
@@ -26,22 +26,10 @@ impl StepExclusions {
     /// For the nodes of a graph.
     pub fn of_graph(graph: &StepGraph) -> Option<Self> {
         let nodes = &graph.nodes;
-        let conditional =
-            nodes.iter().any(|n| !n.fallback_of.is_empty() || n.incoming.iter().any(|e| e.when.is_some()));
-        if !conditional || nodes.len() > MOST {
+        if !nodes.iter().any(is_conditional) || nodes.len() > MOST {
             return None;
         }
-        // The needs of a node: one of these nodes must have succeeded (possibly with a condition) or failed.
-        let needs: IndexVec<NodeId, Vec<(NodeId, NodeRequirement)>> = nodes.map(|n| {
-            if n.fallback_of.is_empty() {
-                let need = |c: Option<&BoundCondition>| {
-                    c.map_or(NodeRequirement::Success, |c| NodeRequirement::Condition(TestTree::from_condition(c)))
-                };
-                n.incoming.iter().map(|e| (e.from, need(e.when.as_ref()))).collect()
-            } else {
-                n.fallback_of.iter().map(|n| (*n, NodeRequirement::Failure)).collect()
-            }
-        });
+        let needs = nodes.map(needs_of);
         let order = outside_circles(graph);
         if order.len() < nodes.len() {
             return None;
@@ -49,25 +37,7 @@ impl StepExclusions {
         let mut apart = vec![vec![false; nodes.len()]; nodes.len()];
         for (rank, &a) in order.iter().enumerate() {
             for &b in order.iter().take(rank) {
-                let (of_a, of_b) = (&needs[a], &needs[b]);
-                let known =
-                    |a: NodeId, b: NodeId| apart.get(a.index()).and_then(|row| row.get(b.index())) == Some(&true);
-                let both = |(from, need): &(NodeId, NodeRequirement),
-                            (other_from, other): &(NodeId, NodeRequirement)| {
-                    let excluded = from == other_from && need.excludes(other)
-                        || known(*from, *other_from)
-                        || known(*from, b)
-                        || known(a, *other_from);
-                    !excluded
-                };
-                // A node without needs always runs.
-                let together = match (of_a.is_empty(), of_b.is_empty()) {
-                    (true, true) => true,
-                    (false, true) => of_a.iter().any(|(from, _)| !known(*from, b)),
-                    (true, false) => of_b.iter().any(|(from, _)| !known(a, *from)),
-                    (false, false) => of_a.iter().any(|n| of_b.iter().any(|o| both(n, o))),
-                };
-                if !together {
+                if !can_both_run(&needs, &apart, a, b) {
                     mark(&mut apart, a.index(), b.index());
                 }
             }
@@ -76,37 +46,37 @@ impl StepExclusions {
     }
     /// For steps in sequence or in parallel, each of which runs unless its own condition is false.
     pub fn of_steps(program: &Program, flow: FlowId, steps: &[StepId]) -> Option<Self> {
-        let all: Vec<&Step> = steps.iter().map(|s| &program.steps[*s]).collect();
-        let claims: Vec<Option<(TestTree<NamedTest>, Vec<SlotId>)>> =
-            all.iter().map(|s| s.when.as_ref().and_then(|c| Some((TestTree::from_condition(c), slots(c)?)))).collect();
+        let claims: Vec<Option<StepClaim>> = steps.iter().map(|id| claim_of(&program.steps[*id])).collect();
         if claims.iter().flatten().count() < 2 || steps.len() > MOST {
             return None;
         }
         let body = program.flows[flow].body;
         // Nodes of a graph write concurrently, so nothing in the flow may write the values that the conditions read.
-        let everywhere = beneath(program, &[body]);
-        let shared = everywhere.iter().any(|s| matches!(s.kind, StepKind::Graph(_)));
-        let written_anywhere: Vec<SlotId> = everywhere.iter().flat_map(|s| writes(s)).collect();
-        let written: Vec<Vec<SlotId>> = steps
-            .iter()
-            .map(|s| if shared { Vec::new() } else { beneath(program, &[*s]).iter().flat_map(|s| writes(s)).collect() })
-            .collect();
+        let everywhere = beneath(program, body);
+        let shared = everywhere.iter().any(|step| matches!(step.kind, StepKind::Graph(_)));
+        let written_anywhere = written_slots(&everywhere);
+        let mut written: Vec<Vec<SlotId>> = Vec::new();
+        for id in steps {
+            written.push(if shared { Vec::new() } else { written_slots(&beneath(program, *id)) });
+        }
         let mut apart = vec![vec![false; steps.len()]; steps.len()];
-        for (a, one) in claims.iter().enumerate() {
-            let Some((one, reads)) = one else { continue };
-            if shared && reads.iter().any(|s| written_anywhere.contains(s)) {
+        for (a, claim) in claims.iter().enumerate() {
+            let Some(claim) = claim else { continue };
+            if shared && have_common_slot(&written_anywhere, &claim.reads) {
                 continue;
             }
             for (b, other) in claims.iter().enumerate().skip(a + 1) {
                 // The value that both conditions read must not change between them.
-                if written.get(b - 1).is_some_and(|w| w.iter().any(|s| reads.contains(s))) {
+                if let Some(written_before) = written.get(b - 1)
+                    && have_common_slot(written_before, &claim.reads)
+                {
                     break;
                 }
-                let Some((other, others)) = other else { continue };
-                let between = written.iter().take(b).skip(a).flatten();
-                let elsewhere = written_anywhere.iter().filter(|_| shared);
-                let stays = between.chain(elsewhere).all(|s| !others.contains(s));
-                if stays && one.is_exclusive_with(other) {
+                let Some(other) = other else { continue };
+                let between = written.get(a..b).unwrap_or_default();
+                let changes = between.iter().any(|slots| have_common_slot(slots, &other.reads))
+                    || shared && have_common_slot(&written_anywhere, &other.reads);
+                if !changes && claim.test.is_exclusive_with(&other.test) {
                     mark(&mut apart, a, b);
                 }
             }
@@ -114,34 +84,32 @@ impl StepExclusions {
         Self::bundled(&apart)
     }
     fn bundled(apart: &[Vec<bool>]) -> Option<Self> {
-        if !apart.iter().flatten().any(|a| *a) {
+        if !apart.iter().any(|row| row.contains(&true)) {
             return None;
         }
         let mut rows: Vec<&Vec<bool>> = Vec::new();
         let mut bundle = Vec::new();
         for row in apart {
-            let at = rows.iter().position(|r| *r == row).unwrap_or_else(|| {
-                rows.push(row);
-                rows.len() - 1
-            });
-            bundle.push(at);
+            bundle.push(index_or_add(&mut rows, row));
         }
-        let excludes = rows
-            .iter()
-            .map(|row| {
-                let mut all: Vec<usize> =
-                    row.iter().zip(&bundle).filter(|(apart, _)| **apart).map(|(_, bundle)| *bundle).collect();
-                all.sort_unstable();
-                all.dedup();
-                all
-            })
-            .collect();
+        let mut excludes = Vec::new();
+        for row in rows {
+            let mut excluded = Vec::new();
+            for (is_apart, bundle) in row.iter().zip(&bundle) {
+                if *is_apart {
+                    excluded.push(*bundle);
+                }
+            }
+            excluded.sort_unstable();
+            excluded.dedup();
+            excludes.push(excluded);
+        }
         Some(Self { bundle, excludes })
     }
     /// Whether two steps never run in the same run.
     pub fn never_both(&self, a: usize, b: usize) -> bool {
-        let bundle = |at: usize| self.bundle.get(at).copied();
-        bundle(a).zip(bundle(b)).is_some_and(|(a, b)| self.excludes(a).contains(&b))
+        let (Some(a), Some(b)) = (self.bundle.get(a), self.bundle.get(b)) else { return false };
+        self.excludes(*a).contains(b)
     }
     /// The maximum cost of steps that can run together, given the cost of each; an upper bound.
     pub fn max_cost(&self, costs: &[u64]) -> u64 {
@@ -151,24 +119,38 @@ impl StepExclusions {
                 *sum = sum.saturating_add(*cost);
             }
         }
-        let left: Vec<usize> = sums.iter().enumerate().filter(|(_, sum)| **sum > 0).map(|(at, _)| at).collect();
+        let mut left = Vec::new();
+        for (bundle, sum) in sums.iter().enumerate() {
+            if *sum > 0 {
+                left.push(bundle);
+            }
+        }
         let mut tries = TRIES;
         self.dearest(&sums, left, &mut tries)
     }
-    fn excludes(&self, at: usize) -> &[usize] {
-        self.excludes.get(at).map(Vec::as_slice).unwrap_or_default()
+    fn excludes(&self, bundle: usize) -> &[usize] {
+        match self.excludes.get(bundle) {
+            Some(excluded) => excluded,
+            None => &[],
+        }
     }
     /// The maximum for bundles; unrelated groups are computed separately.
     fn dearest(&self, sums: &[u64], mut left: Vec<usize>, tries: &mut u32) -> u64 {
         let mut all = 0u64;
-        while let Some(one) = left.pop() {
-            let mut knot = vec![one];
+        while let Some(first) = left.pop() {
+            let mut knot = vec![first];
             let mut done = 0;
             while let Some(at) = knot.get(done).copied() {
                 done += 1;
                 let excludes = self.excludes(at);
-                let (of_knot, others) = left.into_iter().partition::<Vec<_>, _>(|o| excludes.contains(o));
-                knot.extend(of_knot);
+                let mut others = Vec::new();
+                for bundle in left {
+                    if excludes.contains(&bundle) {
+                        knot.push(bundle);
+                    } else {
+                        others.push(bundle);
+                    }
+                }
                 left = others;
             }
             all = all.saturating_add(self.knot(sums, knot, tries));
@@ -177,24 +159,90 @@ impl StepExclusions {
     }
     /// The maximum for related bundles: with the bundle that excludes the most others, or without it.
     fn knot(&self, sums: &[u64], mut left: Vec<usize>, tries: &mut u32) -> u64 {
-        let sum = |at: usize| sums.get(at).copied().unwrap_or_default();
+        let sum = |bundle: usize| sums.get(bundle).copied().unwrap_or_default();
         if left.len() < 2 || *tries == 0 {
-            return left.iter().fold(0, |all, at| all.saturating_add(sum(*at)));
+            let mut all = 0u64;
+            for bundle in left {
+                all = all.saturating_add(sum(bundle));
+            }
+            return all;
         }
         *tries -= 1;
-        let against = |at: &usize| left.iter().filter(|o| self.excludes(*at).contains(o)).count();
-        let Some(at) = left.iter().copied().max_by_key(against) else { return 0 };
-        left.retain(|o| *o != at);
-        let rest = left.iter().copied().filter(|o| !self.excludes(at).contains(o)).collect();
-        let with = sum(at).saturating_add(self.dearest(sums, rest, tries));
+        let against = |bundle: &usize| left.iter().filter(|other| self.excludes(*bundle).contains(other)).count();
+        let Some(chosen) = left.iter().copied().max_by_key(against) else { return 0 };
+        left.retain(|bundle| *bundle != chosen);
+        let mut rest = left.clone();
+        rest.retain(|bundle| !self.excludes(chosen).contains(bundle));
+        let with = sum(chosen).saturating_add(self.dearest(sums, rest, tries));
         with.max(self.dearest(sums, left, tries))
     }
 }
 
 fn mark(apart: &mut [Vec<bool>], a: usize, b: usize) {
     for (a, b) in [(a, b), (b, a)] {
-        if let Some(place) = apart.get_mut(a).and_then(|row| row.get_mut(b)) {
+        if let Some(row) = apart.get_mut(a)
+            && let Some(place) = row.get_mut(b)
+        {
             *place = true;
+        }
+    }
+}
+
+fn is_marked(apart: &[Vec<bool>], a: usize, b: usize) -> bool {
+    matches!(apart.get(a), Some(row) if row.get(b) == Some(&true))
+}
+
+/// A need of a node: how another one must have ended.
+struct NodeNeed {
+    from: NodeId,
+    end: NodeRequirement,
+}
+
+/// Whether a node does not run in every run that gets to it.
+fn is_conditional(node: &GraphNode) -> bool {
+    !node.fallback_of.is_empty() || node.incoming.iter().any(|edge| edge.when.is_some())
+}
+
+/// The needs of a node: one of these nodes must have succeeded (possibly with a condition) or failed.
+fn needs_of(node: &GraphNode) -> Vec<NodeNeed> {
+    let mut needs = Vec::new();
+    for failed in &node.fallback_of {
+        needs.push(NodeNeed { from: *failed, end: NodeRequirement::Failure });
+    }
+    if !needs.is_empty() {
+        return needs;
+    }
+    for edge in &node.incoming {
+        let end = match &edge.when {
+            Some(cond) => NodeRequirement::Condition(TestTree::from_condition(cond)),
+            None => NodeRequirement::Success,
+        };
+        needs.push(NodeNeed { from: edge.from, end });
+    }
+    needs
+}
+
+/// Whether two nodes may run in the same run, given the pairs of which it is known that they never do.
+fn can_both_run(needs: &IndexVec<NodeId, Vec<NodeNeed>>, apart: &[Vec<bool>], a: NodeId, b: NodeId) -> bool {
+    let never_both = |a: NodeId, b: NodeId| is_marked(apart, a.index(), b.index());
+    // A node without needs always runs.
+    match (needs[a].as_slice(), needs[b].as_slice()) {
+        ([], []) => true,
+        (of_a, []) => of_a.iter().any(|need| !never_both(need.from, b)),
+        ([], of_b) => of_b.iter().any(|need| !never_both(a, need.from)),
+        (of_a, of_b) => {
+            for need in of_a {
+                for other in of_b {
+                    let excluded = need.from == other.from && need.end.excludes(&other.end)
+                        || never_both(need.from, other.from)
+                        || never_both(need.from, b)
+                        || never_both(a, other.from);
+                    if !excluded {
+                        return true;
+                    }
+                }
+            }
+            false
         }
     }
 }
@@ -237,9 +285,21 @@ fn slots(cond: &BoundCondition) -> Option<Vec<SlotId>> {
     Some(all)
 }
 
-/// These steps and all steps inside them, in this flow.
-fn beneath<'p>(program: &'p Program, steps: &[StepId]) -> Vec<&'p Step> {
-    let mut stack = steps.to_vec();
+/// The condition of a step, and the slots that it reads.
+struct StepClaim {
+    test: TestTree<NamedTest>,
+    reads: Vec<SlotId>,
+}
+
+/// The claim of a step with a condition that reads only slots.
+fn claim_of(step: &Step) -> Option<StepClaim> {
+    let cond = step.when.as_ref()?;
+    Some(StepClaim { test: TestTree::from_condition(cond), reads: slots(cond)? })
+}
+
+/// A step and all steps inside it, in this flow.
+fn beneath(program: &Program, step: StepId) -> Vec<&Step> {
+    let mut stack = vec![step];
     let mut all = Vec::new();
     while let Some(id) = stack.pop() {
         let step = &program.steps[id];
@@ -249,9 +309,18 @@ fn beneath<'p>(program: &'p Program, steps: &[StepId]) -> Vec<&'p Step> {
     all
 }
 
-/// The slots of its own flow that a step itself fills.
-fn writes(step: &Step) -> impl Iterator<Item = SlotId> {
-    step.out.into_iter().chain(step.kind.filled_slots())
+/// The slots of their own flow that these steps themselves fill.
+fn written_slots(steps: &[&Step]) -> Vec<SlotId> {
+    let mut slots = Vec::new();
+    for step in steps {
+        slots.extend(step.out);
+        slots.extend(step.kind.filled_slots());
+    }
+    slots
+}
+
+fn have_common_slot(written: &[SlotId], read: &[SlotId]) -> bool {
+    written.iter().any(|slot| read.contains(slot))
 }
 
 #[cfg(test)]

@@ -5,7 +5,9 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use trefoil_ir::solver::{ConditionCase, ConditionCases};
-use trefoil_ir::{BoundCondition, GraphEdge, IndexVec, NodeId, SlotId, StepGraph};
+use trefoil_ir::{BoundCondition, IndexVec, NodeId, SlotId, StepGraph};
+
+use super::index_or_add;
 
 /// The maximum number of conditions times cases that are tried.
 const MOST: usize = 40_000;
@@ -36,8 +38,12 @@ struct EdgeConditions<'g> {
 impl<'g> JointRunSets<'g> {
     /// The sets for a graph; `None` if there are too many cases.
     pub fn for_graph(graph: &'g StepGraph) -> Option<Self> {
-        let conditions: Vec<&BoundCondition> =
-            graph.nodes.iter().flat_map(|n| &n.incoming).filter_map(|e| e.when.as_ref()).collect();
+        let mut conditions: Vec<&BoundCondition> = Vec::new();
+        for node in &graph.nodes {
+            for edge in &node.incoming {
+                conditions.extend(&edge.when);
+            }
+        }
         if conditions.is_empty() || conditions.len() > MOST {
             return None;
         }
@@ -45,13 +51,7 @@ impl<'g> JointRunSets<'g> {
         let mut texts: Vec<&str> = Vec::new();
         let mut open = Vec::new();
         for (at, cond) in conditions.iter().enumerate() {
-            open.push(cases.is_open(at).then(|| {
-                let text = cond.text.trim();
-                texts.iter().position(|t| *t == text).unwrap_or_else(|| {
-                    texts.push(text);
-                    texts.len() - 1
-                })
-            }));
+            open.push(if cases.is_open(at) { Some(index_or_add(&mut texts, cond.text.trim())) } else { None });
         }
         let mut count = 0usize;
         let most = MOST / (conditions.len() * (texts.len() + 1));
@@ -64,10 +64,12 @@ impl<'g> JointRunSets<'g> {
         }
         let kin = shared_slot_values(&cases);
         let edges = EdgeConditions { graph, conditions, cases, open, kin };
+        let mut choices = vec![None];
+        choices.extend((0..texts.len()).map(Some));
         let mut sets: Vec<(IndexVec<NodeId, bool>, usize, Option<usize>)> = Vec::new();
         let mut at = 0;
         edges.cases.visit_cases(false, &mut |case| {
-            for chosen in std::iter::once(None).chain((0..texts.len()).map(Some)) {
+            for &chosen in &choices {
                 if let Some(set) = edges.nodes_running_in(case, chosen)
                     && !sets.iter().any(|(known, ..)| *known == set)
                 {
@@ -98,7 +100,9 @@ impl<'g> JointRunSets<'g> {
             at += 1;
             at <= *number
         });
-        if let Some(text) = chosen.and_then(|c| self.texts.get(c)) {
+        if let Some(chosen) = chosen
+            && let Some(text) = self.texts.get(*chosen)
+        {
             let and = if values.is_empty() { "" } else { " and " };
             values = format!("{values}{and}`{text}`");
         }
@@ -110,24 +114,48 @@ impl EdgeConditions<'_> {
     /// Whether the condition that is assumed to hold can hold together with the rest: because the case's own values
     /// satisfy it, or because no other condition that holds reads its values.
     fn agree(&self, case: &ConditionCase<'_>, holds: &[bool]) -> bool {
-        let kin = |at: usize| self.cases.read_by(at).filter_map(|read| self.kin.get(read).copied());
-        let open = |at: usize| self.open.get(at).copied().flatten().is_some();
-        let holding = |at: &usize| holds.get(*at) == Some(&true);
-        (0..holds.len()).filter(holding).filter(|at| open(*at) && !case.condition_holds(*at)).all(|at| {
-            let mut others = (0..holds.len()).filter(holding).filter(|other| !open(*other));
-            !others.any(|other| kin(other).any(|k| kin(at).any(|mine| mine == k)))
-        })
+        for (at, is_met) in holds.iter().enumerate() {
+            if !is_met || !self.is_open(at) || case.condition_holds(at) {
+                continue;
+            }
+            for (other, is_met) in holds.iter().enumerate() {
+                if *is_met && !self.is_open(other) && self.may_read_same_value(at, other) {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+    /// Whether a condition cannot be tried.
+    fn is_open(&self, condition: usize) -> bool {
+        matches!(self.open.get(condition), Some(Some(_)))
+    }
+    fn may_read_same_value(&self, condition: usize, other: usize) -> bool {
+        for read in self.cases.read_by(condition) {
+            for other_read in self.cases.read_by(other) {
+                if let (Some(value), Some(other_value)) = (self.kin.get(read), self.kin.get(other_read))
+                    && value == other_value
+                {
+                    return true;
+                }
+            }
+        }
+        false
     }
     /// The nodes that run in a case. `None`: the case may be impossible.
     fn nodes_running_in(&self, case: &ConditionCase<'_>, chosen: Option<usize>) -> Option<IndexVec<NodeId, bool>> {
-        let holds: Vec<bool> = (0..self.conditions.len())
-            .map(|at| match self.open.get(at).copied().flatten() {
-                Some(group) => Some(group) == chosen,
-                None => case.condition_holds(at),
-            })
-            .collect();
+        let mut holds = Vec::with_capacity(self.conditions.len());
+        for at in 0..self.conditions.len() {
+            holds.push(match self.open.get(at) {
+                Some(Some(group)) => Some(*group) == chosen,
+                _ => case.condition_holds(at),
+            });
+        }
         let mut told: Vec<usize> = Vec::new();
-        for (at, _) in holds.iter().enumerate().filter(|(_, holds)| **holds) {
+        for (at, is_met) in holds.iter().enumerate() {
+            if !is_met {
+                continue;
+            }
             for read in self.cases.read_by(at) {
                 let same = |other: &usize| *other != read && self.kin.get(*other) == self.kin.get(read);
                 if told.iter().any(same) {
@@ -140,14 +168,17 @@ impl EdgeConditions<'_> {
             return None;
         }
         // The conditions are in the order of the edges.
-        let mut taken = holds.into_iter();
-        let mut takes = |edge: &GraphEdge| edge.when.is_none() || taken.next().unwrap_or(false);
-        let edges: IndexVec<NodeId, Vec<bool>> =
-            self.graph.nodes.map(|node| node.incoming.iter().map(&mut takes).collect());
-        Some(super::find_running_nodes(self.graph, &|id, node, is| {
-            let mut taken = node.incoming.iter().zip(&edges[id]);
-            let led = taken.any(|(edge, taken)| *taken && is(edge.from));
-            node.fallback_of.is_empty() && (node.incoming.is_empty() || led)
+        let mut outcomes = holds.into_iter();
+        let mut taken: IndexVec<NodeId, Vec<bool>> = self.graph.nodes.map(|_| Vec::new());
+        for (id, node) in self.graph.nodes.entries() {
+            for edge in &node.incoming {
+                taken[id].push(edge.when.is_none() || outcomes.next().unwrap_or(false));
+            }
+        }
+        Some(super::find_running_nodes(self.graph, &|id, node, runs| {
+            let mut edges = node.incoming.iter().zip(&taken[id]);
+            node.fallback_of.is_empty()
+                && (node.incoming.is_empty() || edges.any(|(edge, is_taken)| *is_taken && runs(edge.from)))
         }))
     }
 }
@@ -156,13 +187,14 @@ impl EdgeConditions<'_> {
 /// same text.
 fn shared_slot_values(cases: &ConditionCases) -> Vec<usize> {
     let slots: Vec<Vec<SlotId>> = cases.values().iter().map(|read| read.source().slot_ids()).collect();
-    let mut kin: Vec<usize> = (0..slots.len()).collect();
+    let mut kin: Vec<usize> = Vec::with_capacity(slots.len());
     for (at, mine) in slots.iter().enumerate() {
-        let first = slots.iter().take(at).position(|other| other.iter().any(|s| mine.contains(s)));
-        let root = first.and_then(|f| kin.get(f).copied());
-        if let (Some(root), Some(place)) = (root, kin.get_mut(at)) {
-            *place = root;
-        }
+        let first = slots.iter().take(at).position(|other| other.iter().any(|slot| mine.contains(slot)));
+        let first_kin = match first {
+            Some(first) => kin.get(first).copied(),
+            None => None,
+        };
+        kin.push(first_kin.unwrap_or(at));
     }
     kin
 }

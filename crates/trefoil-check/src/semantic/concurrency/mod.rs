@@ -61,15 +61,15 @@ impl<'g> GraphConcurrency<'g> {
         if self.both_run(first, second) {
             return NodeConcurrency::AtOnce;
         }
-        let together = self.together.get_or_init(|| JointRunSets::for_graph(self.graph)).as_ref();
-        if let Some(values) = together.and_then(|together| together.values_for_both(first, second)) {
+        let together = self.together.get_or_init(|| JointRunSets::for_graph(self.graph));
+        if let Some(together) = together
+            && let Some(values) = together.values_for_both(first, second)
+        {
             return NodeConcurrency::With(values);
         }
-        let apart = self.apart.get_or_init(|| StepExclusions::of_graph(self.graph)).as_ref();
-        if apart.is_some_and(|apart| apart.never_both(first.index(), second.index())) {
-            NodeConcurrency::Never
-        } else {
-            NodeConcurrency::Either
+        match self.apart.get_or_init(|| StepExclusions::of_graph(self.graph)) {
+            Some(apart) if apart.never_both(first.index(), second.index()) => NodeConcurrency::Never,
+            _ => NodeConcurrency::Either,
         }
     }
 
@@ -78,21 +78,34 @@ impl<'g> GraphConcurrency<'g> {
         if self.order.is_before(first, second) {
             return Some(NodeConcurrency::InOrder { follows: always_follows(self.graph, first, second) });
         }
-        self.order.is_before(second, first).then_some(NodeConcurrency::InReverse)
+        if self.order.is_before(second, first) { Some(NodeConcurrency::InReverse) } else { None }
     }
 
     /// Whether some node, or the start, leads to both whenever it runs.
     fn both_run(&self, a: NodeId, b: NodeId) -> bool {
-        let from = |start: Option<NodeId>| {
-            let runs = find_running_nodes(self.graph, &|id, node, is| {
-                let starts = start.map_or(node.incoming.is_empty(), |start| start == id);
-                let led = || node.incoming.iter().any(|edge| edge.when.is_none() && is(edge.from));
-                start == Some(id) || node.fallback_of.is_empty() && (starts || led())
-            });
-            runs[a] && runs[b]
-        };
-        let common = |n: &NodeId| self.order.is_before(*n, a) && self.order.is_before(*n, b);
-        from(None) || self.graph.nodes.element_ids().filter(common).any(|n| from(Some(n)))
+        if self.leads_to_both(None, a, b) {
+            return true;
+        }
+        for node in self.graph.nodes.element_ids() {
+            let is_before_both = self.order.is_before(node, a) && self.order.is_before(node, b);
+            if is_before_both && self.leads_to_both(Some(node), a, b) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Whether both run whenever this node does; without a node: in every run.
+    fn leads_to_both(&self, start: Option<NodeId>, a: NodeId, b: NodeId) -> bool {
+        let runs = find_running_nodes(self.graph, &|id, node, runs| {
+            if start == Some(id) {
+                return true;
+            }
+            let is_first = start.is_none() && node.incoming.is_empty();
+            let is_led_to = || node.incoming.iter().any(|edge| edge.when.is_none() && runs(edge.from));
+            node.fallback_of.is_empty() && (is_first || is_led_to())
+        });
+        runs[a] && runs[b]
     }
 }
 
@@ -164,6 +177,15 @@ impl NodeOrder {
     }
 }
 
+/// The index of an element, which is added if it is new.
+fn index_or_add<T: PartialEq>(elements: &mut Vec<T>, element: T) -> usize {
+    if let Some(known) = elements.iter().position(|known| *known == element) {
+        return known;
+    }
+    elements.push(element);
+    elements.len() - 1
+}
+
 /// The nodes that a node waits for itself.
 pub fn predecessors_of(node: &GraphNode) -> impl Iterator<Item = NodeId> {
     let edges = node.incoming.iter().map(|edge| edge.from);
@@ -175,7 +197,11 @@ pub fn in_order(graph: &StepGraph) -> Vec<NodeId> {
     let mut order = outside_circles(graph);
     if order.len() < graph.nodes.len() {
         let placed: BTreeSet<NodeId> = order.iter().copied().collect();
-        order.extend(graph.nodes.element_ids().filter(|id| !placed.contains(id)));
+        for id in graph.nodes.element_ids() {
+            if !placed.contains(&id) {
+                order.push(id);
+            }
+        }
     }
     order
 }
@@ -185,9 +211,16 @@ pub fn outside_circles(graph: &StepGraph) -> Vec<NodeId> {
     let mut waits = graph.nodes.map(|node| predecessors_of(node).count());
     let mut next: IndexVec<NodeId, Vec<NodeId>> = graph.nodes.map(|_| Vec::new());
     for (id, node) in graph.nodes.entries() {
-        predecessors_of(node).for_each(|from| next[from].push(id));
+        for from in predecessors_of(node) {
+            next[from].push(id);
+        }
     }
-    let mut ready: BTreeSet<NodeId> = waits.element_ids().filter(|id| waits[*id] == 0).collect();
+    let mut ready = BTreeSet::new();
+    for (id, count) in waits.entries() {
+        if *count == 0 {
+            ready.insert(id);
+        }
+    }
     let mut order = Vec::with_capacity(graph.nodes.len());
     while let Some(id) = ready.pop_first() {
         order.push(id);

@@ -17,11 +17,15 @@ pub struct WriteOverlap<'p> {
 
 /// The graphs that a run can get to, each with its flow.
 pub fn reachable_graphs<'p>(model: &SemanticModel<'p>) -> Vec<(FlowId, &'p StepGraph)> {
-    let graphs = model.all_steps().filter_map(|(flow, _, step)| match &step.kind {
-        StepKind::Graph(graph) if model.reach_analysis().is_called(flow) => Some((flow, graph)),
-        _ => None,
-    });
-    graphs.collect()
+    let mut graphs = Vec::new();
+    for (flow, _, step) in model.all_steps() {
+        if let StepKind::Graph(graph) = &step.kind
+            && model.reach_analysis().is_called(flow)
+        {
+            graphs.push((flow, graph));
+        }
+    }
+    graphs
 }
 
 /// For each object that a flow reads: the values in it that nodes of a graph write. Each value is compared with at most
@@ -32,17 +36,26 @@ pub fn find_overlaps<'p>(
     graph: &StepGraph,
     most: usize,
 ) -> Vec<Vec<WriteOverlap<'p>>> {
-    let slots = graph.nodes.entries().filter_map(|(id, node)| Some((model.program.steps[node.step].out?, id)));
-    let writers: HashMap<SlotId, NodeId> = slots.collect();
+    let mut writers: HashMap<SlotId, NodeId> = HashMap::default();
+    for (id, node) in graph.nodes.entries() {
+        if let Some(slot) = model.program.steps[node.step].out {
+            writers.insert(slot, id);
+        }
+    }
     let mut found = Vec::new();
     let mut look = |source: &'p Source| {
         if let Source::Compose { parts, .. } = source {
             found.push(of_parts(parts, &writers, most));
         }
     };
-    let steps = model.steps_of(flow).iter().map(|(_, id)| &model.program.steps[*id]);
-    steps.flat_map(walk::evaluated_by_step).for_each(|e| e.visit_sources(&mut look));
-    walk::evaluated_by_flow(&model.program.flows[flow]).into_iter().for_each(|e| e.visit_sources(&mut look));
+    for (_, id) in model.steps_of(flow) {
+        for part in walk::evaluated_by_step(&model.program.steps[*id]) {
+            part.visit_sources(&mut look);
+        }
+    }
+    for part in walk::evaluated_by_flow(&model.program.flows[flow]) {
+        part.visit_sources(&mut look);
+    }
     found
 }
 
@@ -51,25 +64,34 @@ fn of_parts<'p>(parts: &'p [ComposedPart], writers: &HashMap<SlotId, NodeId>, mo
     let mut whole: HashMap<&[std::sync::Arc<str>], Vec<usize>> = HashMap::default();
     let mut inner = whole.clone();
     let mut found = Vec::new();
-    for (b, other) in parts.iter().enumerate().filter(|(_, part)| !part.at.is_empty()) {
-        let Some(&second) = writers.get(&other.slot) else { continue };
-        let mut add = |all: Option<&Vec<usize>>| {
-            for &a in all.into_iter().flatten().rev().take(most) {
-                let Some(one) = parts.get(a) else { continue };
-                let first = writers.get(&one.slot).copied().filter(|first| *first != second);
-                found.extend(first.map(|first| WriteOverlap {
-                    nodes: (first, second),
-                    parts: (one, other),
-                    at: (a, b),
-                }));
+    for (b, part) in parts.iter().enumerate() {
+        if part.at.is_empty() {
+            continue;
+        }
+        let Some(&second) = writers.get(&part.slot) else { continue };
+        let mut add = |earlier: Option<&Vec<usize>>| {
+            let Some(earlier) = earlier else { return };
+            for &a in earlier.iter().rev().take(most) {
+                let Some(earlier_part) = parts.get(a) else { continue };
+                let Some(&first) = writers.get(&earlier_part.slot) else { continue };
+                if first != second {
+                    found.push(WriteOverlap { nodes: (first, second), parts: (earlier_part, part), at: (a, b) });
+                }
             }
         };
-        let outer = || (1..other.at.len()).filter_map(|n| other.at.get(..n));
-        add(whole.get(&*other.at));
-        add(inner.get(&*other.at));
-        outer().for_each(|path| add(whole.get(path)));
-        whole.entry(&other.at).or_default().push(b);
-        outer().for_each(|path| inner.entry(path).or_default().push(b));
+        let mut outer_paths = Vec::new();
+        for length in 1..part.at.len() {
+            outer_paths.extend(part.at.get(..length));
+        }
+        add(whole.get(&*part.at));
+        add(inner.get(&*part.at));
+        for &path in &outer_paths {
+            add(whole.get(path));
+        }
+        whole.entry(&part.at).or_default().push(b);
+        for path in outer_paths {
+            inner.entry(path).or_default().push(b);
+        }
     }
     found
 }

@@ -3,7 +3,8 @@
 use trefoil_ir::solver::TestTree;
 use trefoil_ir::types::{TypeMember, ValueType};
 use trefoil_ir::{
-    BindingFault, BoundCondition, BoundTemplate, FlowId, SlotId, Source, StepId, TextRole, ValueExpression,
+    BindingFault, BoundCondition, BoundTemplate, ComposedPart, FlowId, SlotId, Source, StepId, TextRole,
+    ValueExpression,
 };
 use trefoil_syntax::Location;
 use trefoil_template::{DialectWords, Reference};
@@ -11,8 +12,9 @@ use trefoil_template::{DialectWords, Reference};
 use super::AssignmentWalk;
 use super::missing_members::is_lost;
 use super::null_tests::asks_for;
+use crate::semantic::paths::{joined_path, member_names, path_in_source, shared_length, value_at_path};
 use crate::semantic::reads::{AbsenceReason, ReadPresence, ValueRead};
-use crate::semantic::slots::{SlotSet, SlotState};
+use crate::semantic::slots::SlotState;
 use trefoil_ir::walk::children_of;
 
 /// The place of an expression, and whether missing values are handled there.
@@ -128,8 +130,7 @@ impl<'p> AssignmentWalk<'_, 'p> {
         place: ReadContext,
         lone: bool,
     ) {
-        let path: Vec<&str> =
-            reference.path.iter().skip(usize::from(reference.binding.skip)).map(|s| &*s.name).collect();
+        let path = path_in_source(reference);
         // The block tests another member of the slot's own value. Members that are written separately imply nothing
         // about each other.
         let whole = |slot: &SlotId| !self.keys.keys().any(|(of, _)| of == slot);
@@ -154,7 +155,15 @@ impl<'p> AssignmentWalk<'_, 'p> {
             return;
         }
         let walk = self.types.source_type(self.id, source, path, None);
-        let skip = reference.map_or(0, |r| usize::from(r.binding.skip));
+        let skip = match reference {
+            Some(reference) => usize::from(reference.binding.skip),
+            None => 0,
+        };
+        let stop = match (beyond(source), walk.stop) {
+            (Some(stop), _) => Some(stop),
+            (None, Some((at, why))) => Some((at + skip, why)),
+            (None, None) => None,
+        };
         let read = ValueRead {
             flow: self.id,
             step: place.step,
@@ -164,7 +173,7 @@ impl<'p> AssignmentWalk<'_, 'p> {
             defined: self.value_presence(source, path, state),
             schema: walk.schema,
             optional: walk.optional,
-            stop: beyond(source).or_else(|| walk.stop.map(|(at, why)| (at + skip, why))),
+            stop,
             undeclared: walk.undeclared.map(|(at, all)| (at + skip, all)),
             guarded: place.guarded || self.is_asked(source),
             lone,
@@ -183,35 +192,39 @@ impl<'p> AssignmentWalk<'_, 'p> {
 
     /// Whether a source has a value here. If one of several slots is set on each path to this node, it always has.
     pub(super) fn value_presence(&self, source: &Source, path: &[&str], state: &SlotState) -> ReadPresence {
-        match self.defined_at(source, path, state) {
-            ReadPresence::Sometimes(why) => {
-                let with = |way: &SlotSet| {
-                    let mut here = state.clone();
-                    here.must.union_with(way);
-                    self.defined_at(source, path, &here) == ReadPresence::Always
-                };
-                match !self.ways.is_empty() && self.ways.iter().all(with) {
-                    true => ReadPresence::Always,
-                    false => ReadPresence::Sometimes(why),
-                }
-            }
-            known => known,
+        let presence = self.defined_at(source, path, state);
+        if matches!(presence, ReadPresence::Sometimes(_)) && self.is_set_on_each_way(source, path, state) {
+            return ReadPresence::Always;
         }
+        presence
+    }
+
+    fn is_set_on_each_way(&self, source: &Source, path: &[&str], state: &SlotState) -> bool {
+        for way in &self.ways {
+            let mut here = state.clone();
+            here.must.union_with(way);
+            if self.defined_at(source, path, &here) != ReadPresence::Always {
+                return false;
+            }
+        }
+        !self.ways.is_empty()
     }
 
     fn defined_at(&self, source: &Source, path: &[&str], state: &SlotState) -> ReadPresence {
         match source {
-            Source::Slot(slot) => match path.first().and_then(|key| self.keys.get(&(*slot, (*key).into()))) {
-                Some(key) => self.key(*key, state),
-                None => match self.bit(slot.index(), state) {
-                    ReadPresence::Always => self.inside_of(*slot, path.iter().copied(), state),
-                    other => other,
-                },
-            },
-            Source::Member(slot, member) => match self.bit(slot.index(), state) {
-                ReadPresence::Always => {
-                    self.inside_of(*slot, member.iter().map(|m| &**m).chain(path.iter().copied()), state)
+            Source::Slot(slot) => {
+                if let Some(first) = path.first()
+                    && let Some(key) = self.keys.get(&(*slot, (*first).into()))
+                {
+                    return self.key(*key, state);
                 }
+                match self.bit(slot.index(), state) {
+                    ReadPresence::Always => self.inside_of(*slot, path, state),
+                    other => other,
+                }
+            }
+            Source::Member(slot, member) => match self.bit(slot.index(), state) {
+                ReadPresence::Always => self.inside_of(*slot, &joined_path(member, path), state),
                 other => other,
             },
             Source::Layered { top, path: to, under } => {
@@ -219,43 +232,20 @@ impl<'p> AssignmentWalk<'_, 'p> {
                 if here != ReadPresence::Always {
                     return here;
                 }
-                let member: Vec<&str> = to.iter().map(|m| &**m).collect();
-                let of = self.types.source_type(self.id, &Source::Slot(*top), &member, None).schema;
+                let of = self.types.source_type(self.id, &Source::Slot(*top), &member_names(to), None).schema;
                 self.inner_result_presence(&of, self.types.exporting_flows(self.id, *under), path)
             }
             Source::Either(first, second) => {
-                let [first, second] = [first, second].map(|s| self.defined_at(s, path, state));
-                match (first, second) {
+                match (self.defined_at(first, path, state), self.defined_at(second, path, state)) {
                     (ReadPresence::Always, _) | (_, ReadPresence::Always) => ReadPresence::Always,
                     (ReadPresence::Never, other) => other,
                     (first, _) => first,
                 }
             }
-            Source::Compose { seed, parts } => {
-                if path.iter().try_fold(seed, |value, name| value.get(name)).is_some() {
-                    return ReadPresence::Always;
-                }
-                let mut known = ReadPresence::Never;
-                for part in parts {
-                    let shared = part.at.iter().zip(path).take_while(|(a, b)| &***a == **b).count();
-                    if shared < part.at.len() && shared < path.len() {
-                        continue;
-                    }
-                    let bit = match self.bit(part.slot.index(), state) {
-                        ReadPresence::Always if shared == part.at.len() => {
-                            let rest = path.iter().skip(shared).copied();
-                            self.member_presence(part.slot, part.member.iter().map(|m| &**m).chain(rest))
-                        }
-                        bit => bit,
-                    };
-                    match (bit, &known) {
-                        (ReadPresence::Always, _) => return ReadPresence::Always,
-                        (some, ReadPresence::Never) => known = some,
-                        _ => {}
-                    }
-                }
-                known
-            }
+            Source::Compose { seed, parts } => match value_at_path(seed, path) {
+                Some(_) => ReadPresence::Always,
+                None => self.presence_in_parts(parts, path, state),
+            },
             Source::Missing(..) => ReadPresence::Never,
             Source::Const(_)
             | Source::Environment
@@ -267,17 +257,34 @@ impl<'p> AssignmentWalk<'_, 'p> {
         }
     }
 
-    /// A path into a slot with a value, which may be the result of a state that has failed.
-    fn inside_of<'n>(
-        &self,
-        slot: SlotId,
-        path: impl Iterator<Item = &'n str> + Clone,
-        state: &SlotState,
-    ) -> ReadPresence {
-        match self.succeeded.get(&slot) {
-            Some(bit) if !state.must.has_slot(*bit) && is_lost(path.clone()) => {
-                ReadPresence::Sometimes(AbsenceReason::Failed)
+    /// A path into parts that are merged into one object.
+    fn presence_in_parts(&self, parts: &[ComposedPart], path: &[&str], state: &SlotState) -> ReadPresence {
+        let mut known = ReadPresence::Never;
+        for part in parts {
+            let shared = shared_length(&part.at, path);
+            if shared < part.at.len() && shared < path.len() {
+                continue;
             }
+            let presence = match self.bit(part.slot.index(), state) {
+                ReadPresence::Always if shared == part.at.len() => {
+                    let rest = path.get(shared..).unwrap_or_default();
+                    self.member_presence(part.slot, &joined_path(&part.member, rest))
+                }
+                presence => presence,
+            };
+            match (presence, &known) {
+                (ReadPresence::Always, _) => return ReadPresence::Always,
+                (some, ReadPresence::Never) => known = some,
+                _ => {}
+            }
+        }
+        known
+    }
+
+    /// A path into a slot with a value, which may be the result of a state that has failed.
+    fn inside_of(&self, slot: SlotId, path: &[&str], state: &SlotState) -> ReadPresence {
+        match self.succeeded.get(&slot) {
+            Some(bit) if !state.must.has_slot(*bit) && is_lost(path) => ReadPresence::Sometimes(AbsenceReason::Failed),
             _ => self.member_presence(slot, path),
         }
     }
@@ -306,23 +313,30 @@ impl<'p> AssignmentWalk<'_, 'p> {
     /// The condition that holds here and excludes the one at `when`, on which the only step that fills a slot depends.
     /// Both must read only the flow's input, which does not change.
     fn excluding(&self, slot: usize, when: Location) -> Option<&'p BoundCondition> {
-        let of_input = |cond: &BoundCondition| {
-            let input = self.flow.intake.slot;
-            cond.sources.iter().all(|source| matches!(source, Source::Slot(s) | Source::Member(s, _) if *s == input))
-        };
-        let mut own = self.holds.iter().copied().filter(|cond| of_input(cond)).peekable();
-        own.peek()?;
+        let input = self.flow.intake.slot;
+        let mut holding = self.holds.clone();
+        holding.retain(|cond| reads_only(cond, input));
+        if holding.is_empty() {
+            return None;
+        }
         let mut writers = Vec::new();
         let mut stack = vec![self.flow.body];
         while let Some(id) = stack.pop() {
             let step = &self.program.steps[id];
-            writers.extend((step.out.map(SlotId::index) == Some(slot)).then_some(step));
+            if let Some(out) = step.out
+                && out.index() == slot
+            {
+                writers.push(step);
+            }
             stack.extend(children_of(step));
         }
         let [writer] = writers.as_slice() else { return None };
-        let when = writer.when.as_ref().filter(|cond| cond.origin == when && of_input(cond))?;
-        let claim = TestTree::from_condition(when);
-        own.find(|own| claim.is_exclusive_with(&TestTree::from_condition(own)))
+        let cond = writer.when.as_ref()?;
+        if cond.origin != when || !reads_only(cond, input) {
+            return None;
+        }
+        let claim = TestTree::from_condition(cond);
+        holding.into_iter().find(|own| claim.is_exclusive_with(&TestTree::from_condition(own)))
     }
 
     /// A key of an object that is written key by key. If it may come from outside, it is never known to be missing.
@@ -352,12 +366,17 @@ impl<'p> AssignmentWalk<'_, 'p> {
             };
         }
         let value = self.types.slot_type(*callee, export.slot);
-        self.inner_result_presence(
-            &value,
-            export.inner.map(|s| self.types.exporting_flows(*callee, s)).unwrap_or_default(),
-            rest,
-        )
+        let inner = match export.inner {
+            Some(slot) => self.types.exporting_flows(*callee, slot),
+            None => &[],
+        };
+        self.inner_result_presence(&value, inner, rest)
     }
+}
+
+/// Whether a condition reads nothing but this slot.
+fn reads_only(cond: &BoundCondition, slot: SlotId) -> bool {
+    cond.sources.iter().all(|source| matches!(source, Source::Slot(read) | Source::Member(read, _) if *read == slot))
 }
 
 /// Where a path that continues after a value ends, judging by its names.

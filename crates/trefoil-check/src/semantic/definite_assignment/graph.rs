@@ -87,18 +87,24 @@ impl<'p> AssignmentWalk<'_, 'p> {
             way.add_slot(from.index());
             way
         };
-        let mut ways = node.incoming.iter().map(|edge| way(edge.from));
-        let mut known = SlotSet::new(graph.nodes.len(), false);
-        if let Some(first) = ways.next() {
-            known = first;
-            ways.for_each(|way| known.intersect_with(&way));
-        }
+        let mut known = match node.incoming.split_first() {
+            Some((first, others)) => {
+                let mut known = way(first.from);
+                for edge in others {
+                    known.intersect_with(&way(edge.from));
+                }
+                known
+            }
+            None => SlotSet::new(graph.nodes.len(), false),
+        };
         // A fallback runs because its node failed.
         let mains = &node.fallback_of;
         if let [main] = mains.as_slice() {
             known.union_with(&way(*main));
         }
-        mains.iter().for_each(|main| known.remove(main.index()));
+        for main in mains {
+            known.remove(main.index());
+        }
         self.certain(graph, known, past, mains)
     }
 
@@ -107,9 +113,9 @@ impl<'p> AssignmentWalk<'_, 'p> {
         loop {
             let mut more = false;
             // If a node's predecessors are known, the node is usually known as well, so few are left.
-            for id in ids(past.difference_from(&known)).filter(|id| !failed.contains(id)) {
+            for id in ids(past.difference_from(&known)) {
                 let node = &graph.nodes[id];
-                if self.ends_well(node) && must_start(node, &known) {
+                if !failed.contains(&id) && self.ends_well(node) && must_start(node, &known) {
                     known.add_slot(id.index());
                     more = true;
                 }
@@ -144,18 +150,22 @@ impl GraphAssignments {
             all.push(must.clone());
         }
         for (main, other) in graph.nodes.entries() {
-            let Some(stands_in) = other.fallback.filter(|f| past.has_slot(f.index())) else { continue };
+            let Some(stands_in) = other.fallback else { continue };
+            if !past.has_slot(stands_in.index()) {
+                continue;
+            }
             let starts = past.has_slot(main.index()) && other.incoming.is_empty() && other.fallback_of.is_empty();
             let (well, instead) = (&self.after[main], &self.after[stands_in]);
             if starts && node.incoming.is_empty() && all.len() * 2 <= WAYS {
-                all = all
-                    .iter()
-                    .flat_map(|way| [&well.must, &instead.must].map(|more| (way.clone(), more)))
-                    .map(|(mut way, more)| {
+                let mut doubled = Vec::with_capacity(all.len() * 2);
+                for way in &all {
+                    for more in [&well.must, &instead.must] {
+                        let mut way = way.clone();
                         way.union_with(more);
-                        way
-                    })
-                    .collect();
+                        doubled.push(way);
+                    }
+                }
+                all = doubled;
             }
         }
         if all.len() > WAYS { vec![must.clone()] } else { all }
@@ -179,14 +189,20 @@ fn state(
 ) -> SlotState {
     let mut state = before.clone();
     let (mut known, mut seen) = (SlotSet::default(), SlotSet::default());
-    if let Some(id) = predecessor.filter(|id| sure.has_slot(id.index())) {
+    if let Some(id) = predecessor
+        && sure.has_slot(id.index())
+    {
         state.merge_sequential(&nodes.after[id]);
         (known, seen) = (nodes.sure[id].clone(), nodes.past[id].clone());
         known.add_slot(id.index());
         seen.add_slot(id.index());
     }
-    ids(sure.difference_from(&known)).for_each(|id| state.merge_sequential(&nodes.after[id]));
-    ids(past.difference_from(&seen)).for_each(|id| state.may.union_with(&nodes.after[id].may));
+    for id in ids(sure.difference_from(&known)) {
+        state.merge_sequential(&nodes.after[id]);
+    }
+    for id in ids(past.difference_from(&seen)) {
+        state.may.union_with(&nodes.after[id].may);
+    }
     state
 }
 

@@ -1,7 +1,5 @@
 //! What is known to be set because a condition held, or because of the result of a block's test.
 
-use std::sync::Arc;
-
 use trefoil_ir::solver::ConditionCases;
 use trefoil_ir::{BoundCondition, BoundTemplate, SlotId, Source};
 use trefoil_template::{PathSegment, Reference, Value};
@@ -9,11 +7,15 @@ use trefoil_template::{PathSegment, Reference, Value};
 use super::AssignmentWalk;
 use super::missing_members::is_lost;
 use super::null_tests::fails_without;
+use crate::semantic::paths::joined_path;
 use crate::semantic::slots::SlotState;
 
 /// Whether a condition holds in no case; `None`: not all cases are known.
 fn never_holds(cases: Option<&ConditionCases>) -> Option<bool> {
-    let cases = cases.filter(|cases| !cases.is_open(0))?;
+    let cases = cases?;
+    if cases.is_open(0) {
+        return None;
+    }
     let mut held = false;
     cases.visit_cases(true, &mut |case| {
         held |= case.condition_holds(0);
@@ -22,18 +24,49 @@ fn never_holds(cases: Option<&ConditionCases>) -> Option<bool> {
     Some(!held)
 }
 
+/// Whether a condition never holds if some values have no value. `gone`: its cases without them; `lost` says which they
+/// are.
+fn never_holds_without(
+    cond: &BoundCondition,
+    gone: Option<&ConditionCases>,
+    lost: &dyn Fn(&Source, &[&str]) -> bool,
+) -> bool {
+    match never_holds(gone) {
+        Some(never) => never,
+        None => fails_without(cond, lost),
+    }
+}
+
+/// Whether a path starts with a key; without a key, every path does.
+fn starts_with_key<N: AsRef<str>>(path: &[N], key: Option<&str>) -> bool {
+    match (key, path) {
+        (None, _) => true,
+        (Some(key), [first, ..]) => first.as_ref() == key,
+        (Some(_), []) => false,
+    }
+}
+
 impl AssignmentWalk<'_, '_> {
     /// The bit of the value that a path reads, if there is one.
     fn bit_of(&self, source: &Source, reference: &Reference) -> Option<usize> {
         match source {
             Source::Slot(slot) => {
-                let first = reference.path.get(usize::from(reference.binding.skip));
-                let key = first.and_then(|s| self.keys.get(&(*slot, s.name.clone())));
-                Some(key.copied().unwrap_or(slot.index()))
+                if let Some(first) = reference.path.get(usize::from(reference.binding.skip))
+                    && let Some(bit) = self.keys.get(&(*slot, first.name.clone()))
+                {
+                    return Some(*bit);
+                }
+                Some(slot.index())
             }
             Source::Member(slot, _) => Some(slot.index()),
             _ => None,
         }
+    }
+
+    /// The key whose bit this is.
+    fn key_of(&self, bit: usize) -> Option<&str> {
+        let ((_, key), _) = self.keys.iter().find(|(_, known)| **known == bit)?;
+        Some(key)
     }
 
     /// After a condition has held, everything is set without which it never holds.
@@ -42,18 +75,20 @@ impl AssignmentWalk<'_, '_> {
             let Some(source) = cond.sources.get(reference.binding.source as usize) else { continue };
             let (Source::Slot(of) | Source::Member(of, _)) = source else { continue };
             self.granted_success(cond, *of, state);
-            let Some(bit) = self.bit_of(source, reference).filter(|bit| !state.must.has_slot(*bit)) else { continue };
-            let key = self.keys.iter().find(|(_, b)| **b == bit).map(|((_, key), _)| key);
+            let Some(bit) = self.bit_of(source, reference) else { continue };
+            if state.must.has_slot(bit) {
+                continue;
+            }
+            let key = self.key_of(bit);
             let gone = ConditionCases::new([cond], &|slot, path| {
-                let it = slot == *of && key.is_none_or(|key| path.first() == Some(key));
-                it.then_some(Value::Null)
+                if slot == *of && starts_with_key(path, key) { Some(Value::Null) } else { None }
             });
-            let it = |source: &Source, path: &[&str]| match source {
-                Source::Slot(slot) => slot == of && key.is_none_or(|key| path.first() == Some(&&**key)),
+            let lost = |source: &Source, path: &[&str]| match source {
+                Source::Slot(slot) => slot == of && starts_with_key(path, key),
                 Source::Member(slot, _) => slot == of && key.is_none(),
                 _ => false,
             };
-            if never_holds(gone.as_ref()).unwrap_or_else(|| fails_without(cond, &it)) {
+            if never_holds_without(cond, gone.as_ref(), &lost) {
                 state.set_always(bit);
             }
         }
@@ -61,19 +96,19 @@ impl AssignmentWalk<'_, '_> {
 
     /// After a condition has held that never holds if a state has failed, the state has succeeded.
     fn granted_success(&self, cond: &BoundCondition, of: SlotId, state: &mut SlotState) {
-        let Some(bit) = self.succeeded.get(&of).filter(|bit| !state.must.has_slot(**bit)) else { return };
-        let failed = |slot: SlotId, path: &[Arc<str>]| {
-            (slot == of && is_lost(path.iter().map(|name| &**name))).then_some(Value::Null)
-        };
+        let Some(bit) = self.succeeded.get(&of) else { return };
+        if state.must.has_slot(*bit) {
+            return;
+        }
+        let gone = ConditionCases::new([cond], &|slot, path| {
+            if slot == of && is_lost(path) { Some(Value::Null) } else { None }
+        });
         let lost = |source: &Source, path: &[&str]| match source {
-            Source::Slot(slot) => *slot == of && is_lost(path.iter().copied()),
-            Source::Member(slot, member) => {
-                *slot == of && is_lost(member.iter().map(|name| &**name).chain(path.iter().copied()))
-            }
+            Source::Slot(slot) => *slot == of && is_lost(path),
+            Source::Member(slot, member) => *slot == of && is_lost(&joined_path(member, path)),
             _ => false,
         };
-        let gone = ConditionCases::new([cond], &failed);
-        if never_holds(gone.as_ref()).unwrap_or_else(|| fails_without(cond, &lost)) {
+        if never_holds_without(cond, gone.as_ref(), &lost) {
             state.set_always(*bit);
         }
     }
@@ -85,20 +120,30 @@ impl AssignmentWalk<'_, '_> {
             return None;
         }
         let bit = self.bit_of(source, reference)?;
-        let all = text.template.references();
-        let answers = |asked: &Vec<PathSegment>| {
-            let same =
-                |r: &&Reference| r.path.len() == asked.len() && r.path.iter().zip(asked).all(|(a, b)| a.name == b.name);
-            let Some(other) = all.iter().find(same) else { return false };
-            let Some(of) = text.sources.get(other.binding.source as usize) else { return false };
-            let left = match of {
-                Source::Slot(slot) | Source::Member(slot, _) => self.implies.get(slot),
-                // The result of a state with additional values next to it.
-                Source::Compose { parts, .. } => parts.first().and_then(|p| self.implies.get(&p.slot)),
-                _ => None,
-            };
-            left.is_some_and(|set| set.has_slot(bit)) || self.bit_of(of, other) == Some(bit)
-        };
-        reference.asked.iter().any(answers).then_some(bit)
+        if reference.asked.iter().any(|asked| self.is_set_with(text, asked, bit)) { Some(bit) } else { None }
     }
+
+    /// Whether a bit is set wherever the value at a tested path exists.
+    fn is_set_with(&self, text: &BoundTemplate, asked: &[PathSegment], bit: usize) -> bool {
+        let mut references = text.template.references().iter();
+        let Some(tested) = references.find(|reference| has_same_names(&reference.path, asked)) else { return false };
+        let Some(source) = text.sources.get(tested.binding.source as usize) else { return false };
+        let result = match source {
+            Source::Slot(slot) | Source::Member(slot, _) => Some(*slot),
+            // The result of a state with additional values next to it.
+            Source::Compose { parts, .. } => parts.first().map(|part| part.slot),
+            _ => None,
+        };
+        if let Some(result) = result
+            && let Some(implied) = self.implies.get(&result)
+            && implied.has_slot(bit)
+        {
+            return true;
+        }
+        self.bit_of(source, tested) == Some(bit)
+    }
+}
+
+fn has_same_names(path: &[PathSegment], other: &[PathSegment]) -> bool {
+    path.len() == other.len() && path.iter().zip(other).all(|(a, b)| a.name == b.name)
 }

@@ -7,6 +7,7 @@ use trefoil_ir::{OnStepFailure, SlotId, Source, Step, ValueExpression};
 use trefoil_template::Value;
 
 use super::AssignmentWalk;
+use crate::semantic::paths::{shared_length, value_at_path};
 use crate::semantic::reads::{AbsenceReason, ReadPresence};
 use crate::semantic::slots::SlotState;
 
@@ -18,12 +19,26 @@ pub(super) struct MissingResultMember {
     why: AbsenceReason,
 }
 
+impl MissingResultMember {
+    /// Whether it is the reason that a path has no value.
+    fn is_missing_at(&self, path: &[&str]) -> bool {
+        let Some(rest) = path.get(self.at.len()..) else { return false };
+        if shared_length(&self.at, path) < self.at.len() {
+            return false;
+        }
+        match &self.instead {
+            Some(value) => value_at_path(value, rest).is_none(),
+            None => true,
+        }
+    }
+}
+
 /// Whether a path into a state's result has no value if the state has failed.
-pub(super) fn is_lost<'n>(mut path: impl Iterator<Item = &'n str>) -> bool {
-    match path.next() {
-        Some("output") => path.next().is_some(),
-        Some(name) => !matches!(name, "status" | "error" | "execution_id"),
-        None => false,
+pub(super) fn is_lost<N: AsRef<str>>(path: &[N]) -> bool {
+    let Some((first, rest)) = path.split_first() else { return false };
+    match first.as_ref() {
+        "output" => !rest.is_empty(),
+        name => !matches!(name, "status" | "error" | "execution_id"),
     }
 }
 
@@ -67,11 +82,13 @@ impl<'p> AssignmentWalk<'_, 'p> {
                 }
             }
             ValueExpression::Read(Source::Result) => {
-                found.extend(instead.map(|v| MissingResultMember {
-                    at: at.clone(),
-                    instead: Some(v.clone()),
-                    why: AbsenceReason::Failed,
-                }));
+                if let Some(value) = instead {
+                    found.push(MissingResultMember {
+                        at: at.clone(),
+                        instead: Some(value.clone()),
+                        why: AbsenceReason::Failed,
+                    });
+                }
             }
             ValueExpression::Read(Source::Compose { seed: _, parts }) => {
                 for part in parts {
@@ -79,7 +96,8 @@ impl<'p> AssignmentWalk<'_, 'p> {
                     if let ReadPresence::Sometimes(why @ (AbsenceReason::Failed | AbsenceReason::PartFailed(_))) =
                         defined
                     {
-                        let at = at.iter().chain(&part.at).cloned().collect();
+                        let mut at = at.clone();
+                        at.extend_from_slice(&part.at);
                         found.push(MissingResultMember { at, instead: None, why });
                     }
                 }
@@ -89,17 +107,9 @@ impl<'p> AssignmentWalk<'_, 'p> {
     }
 
     /// Whether a path into a slot with a value has a value.
-    pub(super) fn member_presence<'n>(
-        &self,
-        slot: SlotId,
-        path: impl Iterator<Item = &'n str> + Clone,
-    ) -> ReadPresence {
-        let missing = |lack: &&MissingResultMember| {
-            let mut rest = path.clone();
-            lack.at.iter().all(|name| rest.next() == Some(&**name))
-                && lack.instead.as_ref().is_none_or(|value| rest.try_fold(value, |v, name| v.get(name)).is_none())
-        };
-        match self.lacks.get(&slot).and_then(|all| all.iter().find(missing)) {
+    pub(super) fn member_presence(&self, slot: SlotId, path: &[&str]) -> ReadPresence {
+        let Some(lacks) = self.lacks.get(&slot) else { return ReadPresence::Always };
+        match lacks.iter().find(|lack| lack.is_missing_at(path)) {
             Some(lack) => ReadPresence::Sometimes(lack.why.clone()),
             None => ReadPresence::Always,
         }

@@ -75,8 +75,7 @@ pub fn analyze_assignments<'p>(
         let AssignmentWalk { end, inner, .. } = walk;
         known.ends.insert(id, end);
         known.of_flow.insert(id, from..known.reads.len());
-        let inner: Vec<_> = inner.into_iter().map(|(body, captured)| (body, Some(captured))).collect();
-        todo.splice(0..0, inner);
+        todo.splice(0..0, inner.into_iter().map(|(body, captured)| (body, Some(captured))));
     }
     known
 }
@@ -136,11 +135,11 @@ impl<'w, 'p> AssignmentWalk<'w, 'p> {
             stack.extend(children_of(step));
         }
         let mut width = flow.slots.len() + keys.len();
-        let succeeded = states::fallible_result_slots(program, flow).into_iter().map(|slot| {
+        let mut succeeded = HashMap::default();
+        for slot in states::fallible_result_slots(program, flow) {
+            succeeded.insert(slot, width);
             width += 1;
-            (slot, width - 1)
-        });
-        let succeeded: HashMap<SlotId, usize> = succeeded.collect();
+        }
         let end = FlowEnd { state: SlotState::with_nothing_set(width), why: Vec::new() };
         let (why, holds, inner) = (vec![None; width], Vec::new(), Vec::new());
         let own = SlotSet::new(width, false);
@@ -173,15 +172,8 @@ impl<'w, 'p> AssignmentWalk<'w, 'p> {
         if let Some((raw, _)) = &self.flow.intake.raw {
             state.set_always(raw.index());
         }
-        for (slot, captured) in captures.into_iter().flat_map(IndexVec::entries) {
-            match captured {
-                Some(ReadPresence::Always) => state.set_always(slot.index()),
-                Some(ReadPresence::Sometimes(why)) => {
-                    state.set_sometimes(slot.index());
-                    self.set_absence_reason(slot.index(), why.clone());
-                }
-                Some(ReadPresence::Never) | None => {}
-            }
+        if let Some(captures) = captures {
+            self.set_captures(captures, &mut state);
         }
         let origin = self.flow.origin;
         for (slot, value) in &self.flow.init {
@@ -195,6 +187,19 @@ impl<'w, 'p> AssignmentWalk<'w, 'p> {
             self.visit_expr(output, &state, ReadContext::new(None, origin, TextRole::Data));
         }
         self.end = FlowEnd { state, why: std::mem::take(&mut self.why) };
+    }
+
+    fn set_captures(&mut self, captures: &CapturedSlots, state: &mut SlotState) {
+        for (slot, captured) in captures.entries() {
+            match captured {
+                Some(ReadPresence::Always) => state.set_always(slot.index()),
+                Some(ReadPresence::Sometimes(why)) => {
+                    state.set_sometimes(slot.index());
+                    self.set_absence_reason(slot.index(), why.clone());
+                }
+                Some(ReadPresence::Never) | None => {}
+            }
+        }
     }
 
     fn set_absence_reason(&mut self, slot: usize, why: AbsenceReason) {
@@ -268,7 +273,13 @@ impl<'w, 'p> AssignmentWalk<'w, 'p> {
     /// What a step reads, and what is set after it has run. Effects and computed values set only their result.
     fn kind(&mut self, id: StepId, step: &'p Step, before: SlotState) -> SlotState {
         match &step.kind {
-            StepKind::Sequence(steps) => steps.iter().fold(before, |state, s| self.step(*s, state)),
+            StepKind::Sequence(steps) => {
+                let mut state = before;
+                for inner in steps {
+                    state = self.step(*inner, state);
+                }
+                state
+            }
             StepKind::Parallel(parallel) => self.parallel(parallel, &before),
             StepKind::Branch { arms, otherwise } => {
                 let mut all = Vec::new();
@@ -278,7 +289,10 @@ impl<'w, 'p> AssignmentWalk<'w, 'p> {
                     all.push(self.step(arm.step, before.clone()));
                     self.holds.pop();
                 }
-                all.push(otherwise.map_or_else(|| before.clone(), |s| self.step(s, before.clone())));
+                all.push(match otherwise {
+                    Some(step) => self.step(*step, before.clone()),
+                    None => before.clone(),
+                });
                 self.either(all, &before, &AbsenceReason::NotTaken)
             }
             StepKind::Loop(it) => {
@@ -289,7 +303,8 @@ impl<'w, 'p> AssignmentWalk<'w, 'p> {
             }
             StepKind::Attempts(it) => {
                 let mut first = before;
-                [it.iteration, it.previous_error].into_iter().for_each(|slot| first.set_always(slot.index()));
+                first.set_always(it.iteration.index());
+                first.set_always(it.previous_error.index());
                 let body =
                     self.visit_loop_body(first, AbsenceReason::FirstPass, |walk, state| walk.step(it.body, state));
                 self.own_reads(id, step, &body);
@@ -312,7 +327,9 @@ impl<'w, 'p> AssignmentWalk<'w, 'p> {
             // Effects, computed values, and steps that may run or not: whether a tool is called is up to the model.
             _ => {
                 self.own_reads(id, step, &before);
-                children_of(step).into_iter().for_each(|child| drop(self.step(child, before.clone())));
+                for child in children_of(step) {
+                    self.step(child, before.clone());
+                }
                 before
             }
         }
@@ -339,8 +356,10 @@ impl<'w, 'p> AssignmentWalk<'w, 'p> {
         let mut after = before.clone();
         for branch in &parallel.branches {
             let mut one = self.step(*branch, before.clone());
-            let name = self.program.steps[*branch].label.clone();
-            let why = name.map_or(AbsenceReason::Failed, AbsenceReason::PartFailed);
+            let why = match &self.program.steps[*branch].label {
+                Some(name) => AbsenceReason::PartFailed(name.clone()),
+                None => AbsenceReason::Failed,
+            };
             if parallel.on_failure == OnItemFailure::Continue {
                 for i in one.must.difference_from(&before.must) {
                     self.set_absence_reason(i, why.clone());
@@ -364,10 +383,10 @@ impl<'w, 'p> AssignmentWalk<'w, 'p> {
         self.silent -= 1;
         let mut entry = first;
         entry.may.union_with(&once.may);
-        for i in
-            (0..self.width).filter(|i| entry.may.has_slot(*i) && once.must.has_slot(*i) && !entry.must.has_slot(*i))
-        {
-            self.set_absence_reason(i, why.clone());
+        for i in 0..self.width {
+            if entry.may.has_slot(i) && once.must.has_slot(i) && !entry.must.has_slot(i) {
+                self.set_absence_reason(i, why.clone());
+            }
         }
         body(self, entry)
     }
@@ -375,11 +394,12 @@ impl<'w, 'p> AssignmentWalk<'w, 'p> {
     /// The state after one of several branches.
     fn either(&mut self, all: Vec<SlotState>, before: &SlotState, why: &AbsenceReason) -> SlotState {
         let Some(mut joined) = all.first().cloned() else { return before.clone() };
-        all.iter().skip(1).for_each(|one| joined.merge_alternative(one));
-        for i in
-            (0..self.width).filter(|i| joined.may.has_slot(*i) && !joined.must.has_slot(*i) && !before.may.has_slot(*i))
-        {
-            if all.iter().any(|one| one.must.has_slot(i)) {
+        for branch in all.iter().skip(1) {
+            joined.merge_alternative(branch);
+        }
+        for i in 0..self.width {
+            let is_new_sometimes = joined.may.has_slot(i) && !joined.must.has_slot(i) && !before.may.has_slot(i);
+            if is_new_sometimes && all.iter().any(|branch| branch.must.has_slot(i)) {
                 self.set_absence_reason(i, why.clone());
             }
         }
@@ -390,10 +410,13 @@ impl<'w, 'p> AssignmentWalk<'w, 'p> {
         let (FanOutItems::List(items) | FanOutItems::Count(items, _)) = &each.items;
         self.visit_expr(items, before, place);
         let mut inner: CapturedSlots = self.program.flows[each.body].slots.map(|_| None);
-        let captures = each.captures.iter().map(|(slot, source)| (*slot, self.value_presence(source, &[], before)));
-        let variables = each.item.into_iter().chain([each.index, each.total]).map(|slot| (slot, ReadPresence::Always));
-        for (slot, defined) in variables.chain(captures) {
-            inner[slot] = Some(defined);
+        if let Some(item) = each.item {
+            inner[item] = Some(ReadPresence::Always);
+        }
+        inner[each.index] = Some(ReadPresence::Always);
+        inner[each.total] = Some(ReadPresence::Always);
+        for (slot, source) in &each.captures {
+            inner[*slot] = Some(self.value_presence(source, &[], before));
         }
         self.inner.push((each.body, inner));
     }
@@ -401,8 +424,8 @@ impl<'w, 'p> AssignmentWalk<'w, 'p> {
     /// Records which keys of a slot its initial value cannot have.
     fn own_keys(&mut self, slot: SlotId, first: &ValueExpression) {
         let ValueExpression::Merge(layers) = first else { return };
-        for ((_, key), bit) in self.keys.iter().filter(|((of, _), _)| *of == slot) {
-            if layers.iter().all(|layer| self.lacks(layer, key)) {
+        for ((of, key), bit) in &self.keys {
+            if *of == slot && layers.iter().all(|layer| self.lacks(layer, key)) {
                 self.own.add_slot(*bit);
             }
         }
@@ -415,8 +438,11 @@ impl<'w, 'p> AssignmentWalk<'w, 'p> {
             ValueExpression::Object(members) => !members.iter().any(|(name, _)| &**name == key),
             ValueExpression::Read(Source::Slot(slot)) if *slot == self.flow.intake.slot => {
                 let intake = &self.flow.intake;
-                let schema = intake.schema.map(|id| ValueType::from_schema(&self.program.schemas[id].json));
-                let closed = intake.closed || schema.is_some_and(|schema| schema.never_has(key));
+                let closed_by_schema = match intake.schema {
+                    Some(id) => ValueType::from_schema(&self.program.schemas[id].json).never_has(key),
+                    None => false,
+                };
+                let closed = intake.closed || closed_by_schema;
                 let brought = intake.wrap.as_deref() == Some(key) || intake.tolerated.contains(&key);
                 closed && !brought && !intake.fields.iter().any(|field| &*field.name == key)
             }
@@ -427,20 +453,33 @@ impl<'w, 'p> AssignmentWalk<'w, 'p> {
     fn set_keys(&self, slot: SlotId, value: &ValueExpression, state: &mut SlotState) {
         let ValueExpression::Merge(layers) = value else { return };
         for layer in layers {
-            let names: Vec<&Arc<str>> = match layer {
-                ValueExpression::Object(members) => members.iter().map(|(k, _)| k).collect(),
-                ValueExpression::Const(trefoil_template::Value::Object(members)) => members.keys().collect(),
+            match layer {
+                ValueExpression::Object(members) => {
+                    for (name, _) in members {
+                        self.set_key(slot, name, state);
+                    }
+                }
+                ValueExpression::Const(trefoil_template::Value::Object(members)) => {
+                    for name in members.keys() {
+                        self.set_key(slot, name, state);
+                    }
+                }
                 // Declared input that every run must pass.
                 ValueExpression::Read(Source::Slot(input)) if *input == self.flow.intake.slot => {
-                    self.flow.intake.fields.iter().filter(|f| !f.optional).map(|f| &f.name).collect()
+                    for field in &self.flow.intake.fields {
+                        if !field.optional {
+                            self.set_key(slot, &field.name, state);
+                        }
+                    }
                 }
-                _ => continue,
-            };
-            for name in names {
-                if let Some(bit) = self.keys.get(&(slot, name.clone())) {
-                    state.set_always(*bit);
-                }
+                _ => {}
             }
+        }
+    }
+
+    fn set_key(&self, slot: SlotId, name: &Arc<str>, state: &mut SlotState) {
+        if let Some(bit) = self.keys.get(&(slot, name.clone())) {
+            state.set_always(*bit);
         }
     }
 }
@@ -453,9 +492,13 @@ fn written_keys(step: &Step) -> Vec<(SlotId, &Arc<str>)> {
     if !layers.iter().any(|l| matches!(l, ValueExpression::Read(Source::Slot(own)) if *own == out)) {
         return Vec::new();
     }
-    let objects = layers.iter().filter_map(|l| match l {
-        ValueExpression::Object(members) => Some(members),
-        _ => None,
-    });
-    objects.flatten().map(|(k, _)| (out, k)).collect()
+    let mut keys = Vec::new();
+    for layer in layers {
+        if let ValueExpression::Object(members) = layer {
+            for (key, _) in members {
+                keys.push((out, key));
+            }
+        }
+    }
+    keys
 }

@@ -2,43 +2,51 @@
 //! the same step can be read.
 
 use trefoil_ir::solver::{ConditionTest, TestTree};
-use trefoil_ir::{BoundCondition, Source};
-use trefoil_template::{BuiltinFunction, ComparisonOperator, ConditionExpression};
+use trefoil_ir::{BoundCondition, SlotId, Source};
+use trefoil_template::{BuiltinFunction, ComparisonOperator, ConditionExpression, Reference};
+
+use crate::semantic::paths::path_in_source;
 
 /// Whether a condition never holds if a source, or the step's result that contains it, has no value.
 pub(super) fn asks_for(cond: &BoundCondition, source: &Source) -> bool {
-    let condition = &cond.condition;
-    let slot = |source: &Source| match source {
+    let is_source = |operand: &ConditionExpression| match read_by(cond, operand) {
+        Some((_, other)) => {
+            other == source || result_slot(other).is_some() && result_slot(other) == result_slot(source)
+        }
+        None => false,
+    };
+    needs(cond.condition.expression_tree(), &is_source)
+}
+
+/// The slot of the step's result that contains a source.
+fn result_slot(source: &Source) -> Option<SlotId> {
+    match source {
         Source::Slot(slot) | Source::Member(slot, _) => Some(*slot),
         Source::Compose { parts, .. } => match parts.as_slice() {
             [part] => Some(part.slot),
             _ => None,
         },
         _ => None,
-    };
-    let alike = |other: &Source| other == source || slot(other).is_some_and(|other| slot(source) == Some(other));
-    let of_source = |e: &ConditionExpression| match e {
-        ConditionExpression::Reference(r) => condition
-            .references()
-            .get(*r as usize)
-            .is_some_and(|r| r.default.is_none() && cond.sources.get(r.binding.source as usize).is_some_and(alike)),
-        _ => false,
-    };
-    needs(condition.expression_tree(), &of_source)
+    }
+}
+
+/// The path without a default that an operand is, and its source.
+fn read_by<'c>(cond: &'c BoundCondition, operand: &ConditionExpression) -> Option<(&'c Reference, &'c Source)> {
+    let ConditionExpression::Reference(index) = operand else { return None };
+    let reference = cond.condition.references().get(*index as usize)?;
+    if reference.default.is_some() {
+        return None;
+    }
+    Some((reference, cond.sources.get(reference.binding.source as usize)?))
 }
 
 /// Whether a condition never holds if these values have no value. `lost` gets the source of each, and its path.
 pub(super) fn fails_without(cond: &BoundCondition, lost: &dyn Fn(&Source, &[&str]) -> bool) -> bool {
-    let condition = &cond.condition;
-    let value = |e: &ConditionExpression| match e {
-        ConditionExpression::Reference(r) => condition.references().get(*r as usize).is_some_and(|r| {
-            let path: Vec<&str> = r.path.iter().skip(usize::from(r.binding.skip)).map(|s| &*s.name).collect();
-            let source = cond.sources.get(r.binding.source as usize);
-            r.default.is_none() && source.is_some_and(|source| lost(source, &path))
-        }),
-        _ => false,
+    let is_lost = |operand: &ConditionExpression| match read_by(cond, operand) {
+        Some((reference, source)) => lost(source, &path_in_source(reference)),
+        None => false,
     };
-    needs(condition.expression_tree(), &value)
+    needs(cond.condition.expression_tree(), &is_lost)
 }
 
 /// The value whose length an operand is.
@@ -61,14 +69,15 @@ fn needs_one(test: &ConditionTest<'_>, value: &dyn Fn(&ConditionExpression) -> b
         return true;
     }
     if let (Some(of), ConditionExpression::Literal(least, _)) = (measured(a), b) {
-        let least = least.as_f64().filter(|_| value(of));
-        return match comparison {
-            ComparisonOperator::Greater => least.is_some_and(|least| least >= 0.0),
-            ComparisonOperator::GreaterEqual => least.is_some_and(|least| least > 0.0),
-            ComparisonOperator::Equal => least.is_some_and(|least| least != 0.0),
-            ComparisonOperator::NotEqual => least == Some(0.0),
+        let Some(least) = least.as_f64() else { return false };
+        let excludes_empty = match comparison {
+            ComparisonOperator::Greater => least >= 0.0,
+            ComparisonOperator::GreaterEqual => least > 0.0,
+            ComparisonOperator::Equal => least != 0.0,
+            ComparisonOperator::NotEqual => least == 0.0,
             _ => false,
         };
+        return excludes_empty && value(of);
     }
     let literal = match (a, b) {
         (a, ConditionExpression::Literal(literal, _)) if value(a) => literal,

@@ -3,6 +3,7 @@
 use trefoil_ir::walk::children_of;
 use trefoil_ir::{
     FlowDefinition, IndexVec, MatchedOutcome, Program, SlotId, StateId, StateMachine, Step, StepId, StepKind, TextRole,
+    WorkflowState,
 };
 
 use super::AssignmentWalk;
@@ -19,11 +20,14 @@ pub(super) fn fallible_result_slots(program: &Program, flow: &FlowDefinition) ->
     while let Some(id) = stack.pop() {
         let step = &program.steps[id];
         if let StepKind::StateMachine(machine) = &step.kind {
-            let states = machine.states.iter().filter(|state| state.failed.is_some());
-            let steps = states.map(|state| &program.steps[state.step]);
-            let fails =
-                |step: &&Step| !matches!(step.kind, StepKind::Command(_) | StepKind::Compute(_) | StepKind::Refused(_));
-            found.extend(steps.filter(fails).filter_map(|step| step.out));
+            for state in &machine.states {
+                let step = &program.steps[state.step];
+                let has_output =
+                    matches!(step.kind, StepKind::Command(_) | StepKind::Compute(_) | StepKind::Refused(_));
+                if state.failed.is_some() && !has_output {
+                    found.extend(step.out);
+                }
+            }
         }
         stack.extend(children_of(step));
     }
@@ -38,47 +42,27 @@ fn failed_lacks(well: &SlotState, failed: &SlotState) -> Vec<usize> {
 impl<'p> AssignmentWalk<'_, 'p> {
     /// What is set when the machine has ended.
     pub(super) fn walk_states(&mut self, machine: &'p StateMachine, before: SlotState) -> SlotState {
-        let entry = self.entries(machine, &before);
-        let spoken = self.spoken(machine, &entry);
+        let mut entries = self.entries(machine, &before);
+        let mut spoken = self.spoken(machine, &entries);
         let mut end: Option<SlotState> = None;
-        for ((state, entry), spoken) in machine.states.iter().zip(entry).zip(spoken) {
-            if let (Some(feedback), Some(spoken)) = (machine.feedback, spoken) {
+        for (id, state) in machine.states.entries() {
+            if let (Some(feedback), Some(spoken)) = (machine.feedback, spoken[id].take()) {
                 self.implies.insert(feedback, spoken.must);
             }
+            let entry = entries[id].take();
             let reached = entry.is_some();
-            // An unreachable state (reported elsewhere) is treated as if everything had run before it, so that nothing
-            // is reported.
-            let here = entry.unwrap_or_else(|| {
-                let all = SlotSet::new(self.width, true);
-                SlotState { must: all.clone(), may: all }
-            });
+            let here = match entry {
+                Some(entry) => entry,
+                // An unreachable state (reported elsewhere) is treated as if everything had run before it, so that
+                // nothing is reported.
+                None => {
+                    let all = SlotSet::new(self.width, true);
+                    SlotState { must: all.clone(), may: all }
+                }
+            };
             self.doubt(&here, &AbsenceReason::NotVisited);
             self.transient(machine);
-            let origin = self.program.steps[state.step].origin;
-            let place = ReadContext::new(Some(state.step), origin, TextRole::Data);
-            let mut after = self.step(state.step, here);
-            let success = self.success(state.step);
-            if let Some(bit) = success {
-                after.set_always(bit);
-            }
-            if let Some(failed) = &state.failed {
-                self.visit_expr(failed, &after, place.with_guard());
-            }
-            for transition in &state.transitions {
-                if let Some(when) = &transition.when {
-                    self.visit_condition(when, &after, Some(state.step));
-                }
-                if let Some(feedback) = &transition.feedback {
-                    let mut told = after.clone();
-                    if let Some(bit) = success.filter(|_| transition.takes == MatchedOutcome::Failure) {
-                        told.unset_slot(bit);
-                    }
-                    self.visit_text(feedback, &told, place, false);
-                }
-            }
-            if let Some(fails) = &state.fails_when {
-                self.visit_condition(fails, &after, Some(state.step));
-            }
+            let after = self.walk_state(state, here);
             if state.may_end() && reached {
                 match &mut end {
                     Some(end) => end.merge_alternative(&after),
@@ -92,6 +76,38 @@ impl<'p> AssignmentWalk<'_, 'p> {
         end
     }
 
+    /// Walks a state, and what is read when it is left. What is set when it has succeeded.
+    fn walk_state(&mut self, state: &'p WorkflowState, before: SlotState) -> SlotState {
+        let origin = self.program.steps[state.step].origin;
+        let place = ReadContext::new(Some(state.step), origin, TextRole::Data);
+        let mut after = self.step(state.step, before);
+        let success = self.success(state.step);
+        if let Some(bit) = success {
+            after.set_always(bit);
+        }
+        if let Some(failed) = &state.failed {
+            self.visit_expr(failed, &after, place.with_guard());
+        }
+        for transition in &state.transitions {
+            if let Some(when) = &transition.when {
+                self.visit_condition(when, &after, Some(state.step));
+            }
+            if let Some(feedback) = &transition.feedback {
+                let mut told = after.clone();
+                if let Some(bit) = success
+                    && transition.takes == MatchedOutcome::Failure
+                {
+                    told.unset_slot(bit);
+                }
+                self.visit_text(feedback, &told, place, false);
+            }
+        }
+        if let Some(fails) = &state.fails_when {
+            self.visit_condition(fails, &after, Some(state.step));
+        }
+        after
+    }
+
     /// For each state: what is set when it is entered with feedback; `None`: it never is.
     fn spoken(
         &mut self,
@@ -100,16 +116,20 @@ impl<'p> AssignmentWalk<'_, 'p> {
     ) -> IndexVec<StateId, Option<SlotState>> {
         let mut spoken: IndexVec<StateId, Option<SlotState>> = machine.states.map(|_| None);
         self.silent += 1;
-        for (state, here) in machine.states.iter().zip(entry) {
+        for (id, state) in machine.states.entries() {
+            let Some(here) = &entry[id] else { continue };
             let transitions = &state.transitions;
-            let Some(here) = here.as_ref().filter(|_| transitions.iter().any(|t| t.feedback.is_some())) else {
+            if transitions.iter().all(|transition| transition.feedback.is_none()) {
                 continue;
-            };
-            let left = self.leave(machine, state, here.clone()).into_iter().zip(transitions);
-            for ((target, state), _) in left.filter(|(_, transition)| transition.feedback.is_some()) {
+            }
+            let left = self.leave(machine, state, here.clone());
+            for ((target, there), transition) in left.into_iter().zip(transitions) {
+                if transition.feedback.is_none() {
+                    continue;
+                }
                 match &mut spoken[target] {
-                    Some(known) => known.merge_alternative(&state),
-                    none => *none = Some(state),
+                    Some(known) => known.merge_alternative(&there),
+                    none => *none = Some(there),
                 }
             }
         }
@@ -161,8 +181,8 @@ impl<'p> AssignmentWalk<'_, 'p> {
                 todo.insert(target);
             }
         }
-        for (state, here) in machine.states.iter().zip(&entry) {
-            if let (Some(here), Some(out)) = (here, self.program.steps[state.step].out) {
+        for (id, state) in machine.states.entries() {
+            if let (Some(here), Some(out)) = (&entry[id], self.program.steps[state.step].out) {
                 let (mut well, failed) = self.outcomes(state, here.clone());
                 well.merge_alternative(&failed);
                 self.implies.insert(out, well.must);
@@ -183,7 +203,7 @@ impl<'p> AssignmentWalk<'_, 'p> {
     }
 
     /// What is set after a state has succeeded, and after it has failed.
-    fn outcomes(&mut self, state: &'p trefoil_ir::WorkflowState, before: SlotState) -> (SlotState, SlotState) {
+    fn outcomes(&mut self, state: &'p WorkflowState, before: SlotState) -> (SlotState, SlotState) {
         let mut well = self.step(state.step, before.clone());
         let success = self.success(state.step);
         if let Some(bit) = success {
@@ -215,28 +235,33 @@ impl<'p> AssignmentWalk<'_, 'p> {
             return well.clone();
         };
         let last = steps.iter().rposition(|s| self.can_fail(*s)).unwrap_or_default();
-        steps.iter().take(last + 1).fold(before, |state, s| self.step(*s, state))
+        let mut state = before;
+        for step in steps.iter().take(last + 1) {
+            state = self.step(*step, state);
+        }
+        state
     }
 
     /// The targets of a state, and what is set there.
     fn leave(
         &mut self,
         machine: &'p StateMachine,
-        state: &'p trefoil_ir::WorkflowState,
+        state: &'p WorkflowState,
         before: SlotState,
     ) -> Vec<(StateId, SlotState)> {
         let (well, failed) = self.outcomes(state, before);
         // Failures that an earlier transition takes are not left for a later one.
         let mut caught = false;
         // What only a state that succeeded sets.
-        let telling = |state: &SlotState| failed_lacks(&well, &failed).into_iter().any(|bit| state.must.has_slot(bit));
-        let leave = |transition: &trefoil_ir::StateTransition| {
+        let telling = |held: &SlotState| failed_lacks(&well, &failed).into_iter().any(|bit| held.must.has_slot(bit));
+        let mut left = Vec::with_capacity(state.transitions.len());
+        for transition in &state.transitions {
             let (mut well, mut failed) = (well.clone(), failed.clone());
             if let Some(error) = machine.previous_error {
                 well.unset_slot(error.index());
                 failed.set_always(error.index());
             }
-            let mut state = match transition.takes {
+            let mut there = match transition.takes {
                 MatchedOutcome::Success => well,
                 MatchedOutcome::Failure => failed,
                 MatchedOutcome::Both if caught => well,
@@ -244,22 +269,24 @@ impl<'p> AssignmentWalk<'_, 'p> {
                     let mut both = well.clone();
                     both.merge_alternative(&failed);
                     let mut held = both.clone();
-                    transition.when.iter().for_each(|when| self.apply_condition(when, &mut held));
+                    if let Some(when) = &transition.when {
+                        self.apply_condition(when, &mut held);
+                    }
                     if telling(&held) { well } else { both }
                 }
             };
             if let Some(feedback) = machine.feedback {
                 match transition.feedback {
-                    Some(_) => state.set_always(feedback.index()),
-                    None => state.unset_slot(feedback.index()),
+                    Some(_) => there.set_always(feedback.index()),
+                    None => there.unset_slot(feedback.index()),
                 }
             }
             match &transition.when {
-                Some(when) => self.apply_condition(when, &mut state),
+                Some(when) => self.apply_condition(when, &mut there),
                 None => caught |= transition.takes != MatchedOutcome::Success,
             }
-            (transition.target, state)
-        };
-        state.transitions.iter().map(leave).collect()
+            left.push((transition.target, there));
+        }
+        left
     }
 }
