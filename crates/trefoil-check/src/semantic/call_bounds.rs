@@ -34,7 +34,7 @@ impl CallBound {
     }
     /// The number, if it is fixed.
     pub fn fixed_number(&self) -> Option<u64> {
-        (self.per.is_empty() && !self.endless).then_some(self.fixed)
+        if self.per.is_empty() && !self.endless { Some(self.fixed) } else { None }
     }
     /// The sum.
     #[must_use]
@@ -70,19 +70,30 @@ impl CallBound {
             return Self::without_limit();
         }
         let mut combined = Self::from_number(ask(&|b| b.fixed));
-        for (_, lists) in all.iter().flat_map(|b| &b.per) {
-            if combined.per.iter().all(|(_, known)| known != lists) {
-                let of = |b: &Self| b.per.iter().find(|(_, l)| l == lists).map_or(0, |(n, _)| *n);
-                combined.per.push((ask(&of), lists.clone()));
+        for bound in all {
+            for (_, lists) in &bound.per {
+                if combined.per.iter().all(|(_, known)| known != lists) {
+                    combined.per.push((ask(&|b| b.factor_of(lists)), lists.clone()));
+                }
             }
         }
         combined.per.retain(|(n, _)| *n > 0);
         combined
     }
+    /// The number for each item of these lists.
+    fn factor_of(&self, lists: &[String]) -> u64 {
+        match self.per.iter().find(|(_, known)| known == lists) {
+            Some((factor, _)) => *factor,
+            None => 0,
+        }
+    }
     /// Limits it to this number.
     #[must_use]
     pub fn up_to(&self, most: u64) -> Self {
-        Self::from_number(self.fixed_number().map_or(most, |n| n.min(most)))
+        match self.fixed_number() {
+            Some(number) => Self::from_number(number.min(most)),
+            None => Self::from_number(most),
+        }
     }
     /// Multiplies it.
     #[must_use]
@@ -105,7 +116,7 @@ impl CallBound {
         for (n, lists) in &other.per {
             add(n.saturating_mul(self.fixed), lists.clone());
             for (m, more) in &self.per {
-                add(n.saturating_mul(*m), more.iter().chain(lists).cloned().collect());
+                add(n.saturating_mul(*m), [more.as_slice(), lists.as_slice()].concat());
             }
         }
         product
@@ -122,8 +133,9 @@ impl CallBound {
         if self.fixed > 0 || self.per.is_empty() {
             parts.push(number(self.fixed));
         }
-        parts
-            .extend(self.per.iter().map(|(n, lists)| format!("{} per item of {}", number(*n), lists.join(" and of "))));
+        for (factor, lists) in &self.per {
+            parts.push(format!("{} per item of {}", number(*factor), lists.join(" and of ")));
+        }
         parts.join(" + ")
     }
 }
@@ -155,17 +167,22 @@ impl CallBounds {
     }
     /// The calls of one model.
     pub fn of_model(&self, name: &str) -> CallBound {
-        self.models.iter().find(|(n, _)| **n == *name).map(|(_, b)| b.clone()).unwrap_or_default()
+        match self.models.iter().find(|(known, _)| **known == *name) {
+            Some((_, calls)) => calls.clone(),
+            None => CallBound::default(),
+        }
     }
     /// Combines several. `most` computes the maximum of costs.
     #[must_use]
     pub fn combine_bounds(all: &[Self], most: &dyn Fn(&[u64]) -> u64) -> Self {
         let each = |of: fn(&Self) -> &CallBound| CallBound::combine(&all.iter().map(of).collect::<Vec<_>>(), most);
         let mut models: Vec<(Arc<str>, CallBound)> = Vec::new();
-        for (name, _) in all.iter().flat_map(|c| &c.models) {
-            if models.iter().all(|(known, _)| known != name) {
-                let calls: Vec<CallBound> = all.iter().map(|c| c.of_model(name)).collect();
-                models.push((name.clone(), CallBound::combine(&calls.iter().collect::<Vec<_>>(), most)));
+        for bounds in all {
+            for (name, _) in &bounds.models {
+                if models.iter().all(|(known, _)| known != name) {
+                    let calls: Vec<CallBound> = all.iter().map(|c| c.of_model(name)).collect();
+                    models.push((name.clone(), CallBound::combine(&calls.iter().collect::<Vec<_>>(), most)));
+                }
             }
         }
         Self {
@@ -187,8 +204,10 @@ impl CallBounds {
         self
     }
     fn zip_bounds(&self, other: &Self, f: impl Fn(&CallBound, &CallBound) -> CallBound) -> Self {
-        let mut models: Vec<(Arc<str>, CallBound)> =
-            self.models.iter().map(|(name, calls)| (name.clone(), f(calls, &other.of_model(name)))).collect();
+        let mut models: Vec<(Arc<str>, CallBound)> = Vec::with_capacity(self.models.len());
+        for (name, calls) in &self.models {
+            models.push((name.clone(), f(calls, &other.of_model(name))));
+        }
         for (name, calls) in &other.models {
             if self.models.iter().all(|(known, _)| known != name) {
                 models.push((name.clone(), f(&CallBound::default(), calls)));

@@ -9,12 +9,13 @@ const PLACEHOLDER: u64 = 500;
 
 /// The turns of conversations, whose prompts contain the preceding turns.
 pub fn conversation_turns(program: &Program) -> Vec<&ModelCall> {
-    let turns = walk::reachable_steps(program, program.entry).into_iter().filter_map(|(_, step)| {
-        let StepKind::Conversation(it) = &program.steps[step].kind else { return None };
-        let StepKind::Model(call) = &program.steps[it.turn].kind else { return None };
-        Some(&**call)
-    });
-    turns.collect()
+    let mut turns: Vec<&ModelCall> = Vec::new();
+    for (_, step) in walk::reachable_steps(program, program.entry) {
+        let StepKind::Conversation(conversation) = &program.steps[step].kind else { continue };
+        let StepKind::Model(call) = &program.steps[conversation.turn].kind else { continue };
+        turns.push(call);
+    }
+    turns
 }
 
 /// The expected cost of one call.
@@ -30,10 +31,17 @@ pub fn reserved_cost(prompt: &PromptEstimate, price: &ModelPrice, window: Option
     if price.is_free() {
         return Some(0);
     }
-    let known = (prompt.unknown == 0).then(|| prompt.bytes.saturating_add(prompt.message_overhead()));
-    let output = prompt.answer.filter(|_| !prompt.options).map(u64::from);
-    let least = |known: Option<u64>| known.into_iter().chain(window).min();
-    Some(price.at_most(least(known)?, least(output)?))
+    let input = if prompt.unknown == 0 { Some(prompt.bytes.saturating_add(prompt.message_overhead())) } else { None };
+    let output = if prompt.options { None } else { prompt.answer.map(u64::from) };
+    Some(price.at_most(least_known(input, window)?, least_known(output, window)?))
+}
+
+/// The smaller one of two numbers that may be unknown.
+fn least_known(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        _ => a.or(b),
+    }
 }
 
 /// What is known about the messages of a call.
@@ -56,9 +64,10 @@ impl PromptEstimate {
         let more = options || turns.iter().any(|turn| std::ptr::eq(*turn, call));
         let answer = call.parameters.max_tokens;
         let mut prompt = Self { unknown: u64::from(more), answer, options, ..Self::default() };
-        for text in call.system.iter().chain([&call.user]) {
-            prompt.add(text);
+        if let Some(system) = &call.system {
+            prompt.add(system);
         }
+        prompt.add(&call.user);
         for example in &call.examples {
             prompt.bytes += (example.input.len() + example.output.len()) as u64;
             prompt.messages += 2;
@@ -73,12 +82,17 @@ impl PromptEstimate {
     fn add(&mut self, text: &ValueExpression) {
         self.messages += 1;
         walk::visit_templates(text, &mut |text| {
-            self.bytes +=
-                text.template.literal_text_spans().map(|range| u64::from(range.end - range.start)).sum::<u64>();
+            for range in text.template.literal_text_spans() {
+                self.bytes += u64::from(range.end - range.start);
+            }
         });
         walk::visit_expressions(text, &mut |e| {
             if let ValueExpression::Const(value) = e {
-                self.bytes += value.as_str().map_or_else(|| Value::to_text(value).len(), str::len) as u64;
+                let length = match value.as_str() {
+                    Some(text) => text.len(),
+                    None => Value::to_text(value).len(),
+                };
+                self.bytes += length as u64;
             }
         });
         let mut sources = Vec::new();

@@ -16,12 +16,12 @@ impl CallGraph {
     /// The call graph of a program.
     pub fn from_program(program: &Program) -> Self {
         let mut calls = Vec::new();
-        let of = program.flows.element_ids().map(|flow| {
+        let mut of = IndexVec::default();
+        for flow in program.flows.element_ids() {
             let from = calls.len() as u32;
             calls.extend(called_by(program, flow));
-            from..calls.len() as u32
-        });
-        let of = of.collect();
+            of.push(from..calls.len() as u32);
+        }
         Self { calls, of }
     }
     fn called_by(&self, flow: FlowId) -> &[FlowId] {
@@ -44,7 +44,9 @@ impl CallGraph {
                     order.push(flow);
                 } else if !std::mem::replace(&mut seen[flow], true) {
                     stack.push((flow, true));
-                    stack.extend(self.called_by(flow).iter().rev().map(|callee| (*callee, false)));
+                    for callee in self.called_by(flow).iter().rev() {
+                        stack.push((*callee, false));
+                    }
                 }
             }
         }
@@ -60,7 +62,8 @@ impl CallGraph {
         {
             place[flow] = at;
         }
-        if self.of.element_ids().all(|flow| self.called_by(flow).iter().all(|callee| place[*callee] < place[flow])) {
+        let calls_only_earlier = |flow: FlowId| self.called_by(flow).iter().all(|callee| place[*callee] < place[flow]);
+        if self.of.element_ids().all(calls_only_earlier) {
             return recursive;
         }
         let mut graph = petgraph::graph::DiGraph::<(), ()>::with_capacity(self.of.len(), self.calls.len());
@@ -71,9 +74,11 @@ impl CallGraph {
                 recursive[flow] |= *callee == flow;
             }
         }
-        for ring in petgraph::algo::kosaraju_scc(&graph).into_iter().filter(|ring| ring.len() > 1) {
-            for node in ring {
-                recursive[FlowId::from_index(node.index())] = true;
+        for ring in petgraph::algo::kosaraju_scc(&graph) {
+            if ring.len() > 1 {
+                for node in ring {
+                    recursive[FlowId::from_index(node.index())] = true;
+                }
             }
         }
         recursive

@@ -2,10 +2,11 @@
 
 use trefoil_ir::types::{ValueKind, ValueType};
 use trefoil_ir::walk::{self, EvaluatedPart, children_of};
-use trefoil_ir::{FlowId, LiteralSpelling, Program, SlotId, Source, StepKind, WorkflowState};
+use trefoil_ir::{FlowId, LiteralSpelling, Program, SlotId, Source, StateId, StateMachine, StepKind, WorkflowState};
 use trefoil_syntax::{FileId, Location, Span};
 use trefoil_template::{BuiltinFunction, ComparisonOperator, ConditionExpression, DialectWords, Reference, Value};
 
+use super::paths::path_in_source;
 use super::types::ProgramTypes;
 use super::visits::MachinePaths;
 
@@ -76,11 +77,15 @@ struct ComparisonText<'p> {
 pub fn find_comparisons(program: &Program, types: &ProgramTypes<'_>) -> Vec<TypedComparison> {
     let mut found = Vec::new();
     for (id, flow) in program.flows.entries() {
-        walk::evaluated_by_flow(flow).into_iter().for_each(|e| find_in_evaluated(id, e, types, &mut found));
+        for part in walk::evaluated_by_flow(flow) {
+            find_in_evaluated(id, part, types, &mut found);
+        }
         let mut stack = vec![flow.body];
         while let Some(step) = stack.pop() {
             let step = &program.steps[step];
-            walk::evaluated_by_step(step).into_iter().for_each(|e| find_in_evaluated(id, e, types, &mut found));
+            for part in walk::evaluated_by_step(step) {
+                find_in_evaluated(id, part, types, &mut found);
+            }
             stack.extend(children_of(step));
         }
     }
@@ -94,30 +99,32 @@ fn visits(program: &Program, found: &mut [TypedComparison]) {
     for (id, flow) in program.flows.entries() {
         let StepKind::StateMachine(machine) = &program.steps[flow.body].kind else { continue };
         let Some(slot) = machine.visit else { continue };
-        let reads = |side: &ComparisonSide| side.slots == [slot];
-        let mut here = found.iter_mut().filter(|c| c.flow == id && reads(&c.value)).peekable();
-        if here.peek().is_none() {
-            continue;
-        }
-        let ways = MachinePaths::from_machine(machine);
-        for compared in here {
-            // A text belongs to the last state whose name is before it.
-            let start = |state: &WorkflowState| program.steps[state.step].origin;
-            let before = machine.states.entries().filter(|(_, state)| {
-                let start = start(state);
-                start.file == compared.at.file && start.span.start <= compared.at.span.start
-            });
-            let last = before.max_by_key(|(_, state)| start(state).span.start);
-            let Some((id, state)) = last else { continue };
+        let mut paths = None;
+        for compared in found.iter_mut() {
+            if compared.flow != id || compared.value.slots != [slot] {
+                continue;
+            }
+            let paths = paths.get_or_insert_with(|| MachinePaths::from_machine(machine));
+            let Some((id, state)) = state_at(program, machine, compared.at) else { continue };
             // A state that is never entered is reported itself.
-            let most = ways.max_visits(id);
+            let most = paths.max_visits(id);
             if most > 0 {
-                let limit = state.max_visits_at.filter(|_| most == u64::from(state.max_visits));
+                let at = if most == u64::from(state.max_visits) { state.max_visits_at } else { None };
                 compared.value.schema = ValueType::whole_between(1, most);
-                compared.visits = Some(VisitLimit { most, at: limit });
+                compared.visits = Some(VisitLimit { most, at });
             }
         }
     }
+}
+
+/// The state to which a text belongs: the last one whose name is before it.
+fn state_at<'p>(program: &Program, machine: &'p StateMachine, at: Location) -> Option<(StateId, &'p WorkflowState)> {
+    let start = |state: &WorkflowState| program.steps[state.step].origin;
+    let before = machine.states.entries().filter(|(_, state)| {
+        let start = start(state);
+        start.file == at.file && start.span.start <= at.span.start
+    });
+    before.max_by_key(|(_, state)| start(state).span.start)
 }
 
 fn find_in_evaluated(
@@ -137,7 +144,9 @@ fn find_in_evaluated(
             strict: text.template.condition_grammar().is_strict(),
             words: text.template.dialect_words(),
         };
-        text.template.inner_expressions().iter().for_each(|e| written.visit(e, types, found));
+        for expression in text.template.inner_expressions() {
+            written.visit(expression, types, found);
+        }
     };
     match evaluated {
         EvaluatedPart::Expr(expr) => walk::visit_templates(expr, &mut |t| text(t)),
@@ -165,7 +174,9 @@ fn find_in_evaluated(
 
 impl ComparisonText<'_> {
     fn visit(&self, expression: &ConditionExpression, types: &ProgramTypes<'_>, found: &mut Vec<TypedComparison>) {
-        expression.direct_parts().into_iter().for_each(|part| self.visit(part, types, found));
+        for part in expression.direct_parts() {
+            self.visit(part, types, found);
+        }
         let ConditionExpression::Compare(operands, comparisons) = expression else { return };
         for (pair, comparison) in operands.windows(2).zip(comparisons) {
             let [left, right] = pair else { continue };
@@ -175,7 +186,9 @@ impl ComparisonText<'_> {
                         ComparisonOperator::In => ComparisonOperator::Equal,
                         _ => ComparisonOperator::NotEqual,
                     };
-                    items.iter().for_each(|item| self.pair(left, item, equal, types, found));
+                    for item in items {
+                        self.pair(left, item, equal, types, found);
+                    }
                 }
                 // Tests whether an object has a key.
                 (ComparisonOperator::In | ComparisonOperator::NotIn, ConditionExpression::Reference(_))
@@ -235,82 +248,91 @@ impl ComparisonText<'_> {
             }
             _ => None,
         };
-        read(left).is_some_and(|l| read(right) == Some(l))
+        let left = read(left);
+        left.is_some() && left == read(right)
     }
 
     fn side(&self, expression: &ConditionExpression, types: &ProgramTypes<'_>) -> Option<ComparisonSide> {
-        let side = |words: String, schema| ComparisonSide {
-            words,
-            schema,
-            literal: None,
-            spelling: None,
-            usual: None,
-            optional: true,
-            slots: Vec::new(),
-        };
-        Some(match expression {
-            ConditionExpression::Literal(value, at) => ComparisonSide {
-                words: value.to_text().to_string(),
-                schema: ValueType::of_value(value),
+        match expression {
+            ConditionExpression::Literal(value, at) => Some(ComparisonSide {
                 literal: Some(value.clone()),
-                spelling: at.0.and_then(|at| self.written.get(at as usize).copied()),
-                usual: None,
+                spelling: match at.0 {
+                    Some(at) => self.written.get(at as usize).copied(),
+                    None => None,
+                },
                 optional: false,
-                slots: Vec::new(),
-            },
-            ConditionExpression::Reference(i) => {
-                let reference = self.references.get(*i as usize)?;
-                let source = self.sources.get(reference.binding.source as usize)?;
-                let path: Vec<&str> =
-                    reference.path.iter().skip(usize::from(reference.binding.skip)).map(|s| &*s.name).collect();
-                let walk = types.source_type(self.flow, source, &path, None);
-                let known = if walk.stop.is_some() { ValueType::Any } else { walk.schema };
-                let known = match reference.default {
-                    Some(_) => ValueType::union_of([known, ValueType::TEXT]),
-                    None => known,
-                };
-                let usual =
-                    types.seed_value(self.flow, source, &path).filter(|value| value.as_f64().is_some()).cloned();
-                ComparisonSide {
-                    usual,
-                    optional: walk.optional,
-                    slots: source.slot_ids(),
-                    ..side(reference.dotted_path(), known)
-                }
-            }
-            ConditionExpression::Call(function, arguments) => {
-                let made = converted_type(*function)?;
-                let of = arguments.first().and_then(|a| self.side(a, types))?;
-                match function {
-                    BuiltinFunction::Len | BuiltinFunction::Length | BuiltinFunction::Abs => {
-                        let name = if *function == BuiltinFunction::Abs { "abs" } else { "len" };
-                        ComparisonSide {
-                            optional: of.optional,
-                            ..side(format!("{name}({})", of.words), ValueType::SIZE)
-                        }
-                    }
-                    // Fails for an object, which is not a number.
-                    BuiltinFunction::Int | BuiltinFunction::Float
-                        if self.strict && of.schema.is_kind(ValueKind::Object) =>
-                    {
-                        of
-                    }
-                    _ => side(of.words, made),
-                }
-            }
+                ..computed_side(value.to_text().to_string(), ValueType::of_value(value))
+            }),
+            ConditionExpression::Reference(i) => self.path_side(*i, types),
+            ConditionExpression::Call(function, arguments) => self.call_side(*function, arguments, types),
             // A list is compared as a whole.
             ConditionExpression::List(_) => {
-                ComparisonSide { optional: false, ..side("a list".to_owned(), ValueType::LIST) }
+                Some(ComparisonSide { optional: false, ..computed_side("a list".to_owned(), ValueType::LIST) })
             }
             // A single character of a text.
             ConditionExpression::Index(of, _) if self.strict => {
-                let of = self.side(of, types)?;
-                let text = of.schema.is_kind(ValueKind::Text);
-                text.then(|| side(format!("{}[...]", of.words), ValueType::Character))?
+                let text = self.side(of, types)?;
+                if !text.schema.is_kind(ValueKind::Text) {
+                    return None;
+                }
+                Some(computed_side(format!("{}[...]", text.words), ValueType::Character))
             }
-            _ => return None,
+            _ => None,
+        }
+    }
+
+    fn path_side(&self, index: u32, types: &ProgramTypes<'_>) -> Option<ComparisonSide> {
+        let reference = self.references.get(index as usize)?;
+        let source = self.sources.get(reference.binding.source as usize)?;
+        let path = path_in_source(reference);
+        let walk = types.source_type(self.flow, source, &path, None);
+        let known = if walk.stop.is_some() { ValueType::Any } else { walk.schema };
+        let schema = match reference.default {
+            Some(_) => ValueType::union_of([known, ValueType::TEXT]),
+            None => known,
+        };
+        let usual = match types.seed_value(self.flow, source, &path) {
+            Some(number) if number.as_f64().is_some() => Some(number.clone()),
+            _ => None,
+        };
+        Some(ComparisonSide {
+            usual,
+            optional: walk.optional,
+            slots: source.slot_ids(),
+            ..computed_side(reference.dotted_path(), schema)
         })
     }
+
+    fn call_side(
+        &self,
+        function: BuiltinFunction,
+        arguments: &[ConditionExpression],
+        types: &ProgramTypes<'_>,
+    ) -> Option<ComparisonSide> {
+        let converted = converted_type(function)?;
+        let argument = self.side(arguments.first()?, types)?;
+        Some(match function {
+            BuiltinFunction::Len | BuiltinFunction::Length | BuiltinFunction::Abs => {
+                let name = if function == BuiltinFunction::Abs { "abs" } else { "len" };
+                ComparisonSide {
+                    optional: argument.optional,
+                    ..computed_side(format!("{name}({})", argument.words), ValueType::SIZE)
+                }
+            }
+            // Fails for an object, which is not a number.
+            BuiltinFunction::Int | BuiltinFunction::Float
+                if self.strict && argument.schema.is_kind(ValueKind::Object) =>
+            {
+                argument
+            }
+            _ => computed_side(argument.words, converted),
+        })
+    }
+}
+
+/// A side of which no more is known than its type.
+fn computed_side(words: String, schema: ValueType) -> ComparisonSide {
+    ComparisonSide { words, schema, literal: None, spelling: None, usual: None, optional: true, slots: Vec::new() }
 }
 
 /// The type of the result of a function through which a side keeps its path.

@@ -39,7 +39,10 @@ pub fn find_conditions<'p>(model: &SemanticModel<'p>) -> Vec<ConditionSite<'p>> 
     for (flow, id, step) in model.all_steps() {
         let here = runs.contains(&(flow, id));
         let mut add = |cond: Option<&'p BoundCondition>, of, runs| {
-            if let Some(cond) = cond.filter(|cond| is_written(cond) && seen.insert(cond.origin)) {
+            if let Some(cond) = cond
+                && is_written(cond)
+                && seen.insert(cond.origin)
+            {
                 found.push(ConditionSite { cond, of, runs });
             }
         };
@@ -47,17 +50,23 @@ pub fn find_conditions<'p>(model: &SemanticModel<'p>) -> Vec<ConditionSite<'p>> 
         match &step.kind {
             StepKind::Loop(it) => add(Some(&it.until), ConditionPurpose::Loop, here),
             StepKind::Branch { arms, .. } => {
-                arms.iter().for_each(|arm| add(Some(&arm.when), ConditionPurpose::Step, here))
+                for arm in arms {
+                    add(Some(&arm.when), ConditionPurpose::Step, here);
+                }
             }
             StepKind::Graph(graph) => {
-                let edges = graph.nodes.iter().flat_map(|node| &node.incoming);
-                edges.for_each(|edge| add(edge.when.as_ref(), ConditionPurpose::Edge, here));
+                for node in &graph.nodes {
+                    for edge in &node.incoming {
+                        add(edge.when.as_ref(), ConditionPurpose::Edge, here);
+                    }
+                }
             }
             StepKind::StateMachine(machine) => {
                 for state in &machine.states {
                     let runs = here && model.reach_analysis().is_alive(state.step);
-                    let transitions = state.transitions.iter();
-                    transitions.for_each(|t| add(t.when.as_ref(), ConditionPurpose::Transition, runs));
+                    for transition in &state.transitions {
+                        add(transition.when.as_ref(), ConditionPurpose::Transition, runs);
+                    }
                 }
             }
             _ => {}
@@ -81,7 +90,11 @@ pub fn lone_literals(part: &ConditionExpression) -> Option<Vec<(&Value, Option<u
     match part {
         ConditionExpression::Literal(value, at) => Some(vec![(value, at.0)]),
         ConditionExpression::List(items) if !items.is_empty() => {
-            Some(items.iter().map(lone_literals).collect::<Option<Vec<_>>>()?.into_iter().flatten().collect())
+            let mut literals = Vec::new();
+            for item in items {
+                literals.extend(lone_literals(item)?);
+            }
+            Some(literals)
         }
         _ => None,
     }

@@ -5,8 +5,8 @@ use std::rc::Rc;
 use trefoil_syntax::hash::HashMap;
 
 use trefoil_ir::{
-    FanOutItems, FlowDefinition, FlowId, IndexVec, ModelCall, ModelChoice, OnExceeded, Program, StateMachine, Step,
-    StepContents, StepId, StepKind, ToolCall, ValueExpression, walk,
+    Conversation, FanOutItems, FlowDefinition, FlowId, IndexVec, ModelCall, ModelChoice, OnExceeded, Program,
+    StateMachine, Step, StepContents, StepId, StepKind, ToolCall, ValueExpression, walk,
 };
 use trefoil_template::{Value, read_json};
 
@@ -171,40 +171,69 @@ impl<'p> CallCounter<'p> {
                 let steps: Vec<_> = graph.nodes.iter().map(|n| n.step).collect();
                 self.sum(flow, &steps, StepExclusions::of_graph(graph))
             }
-            StepKind::Branch { .. } => walk::children_of(step)
-                .into_iter()
-                .fold(CallBounds::default(), |all, s| all.max_with(&self.count_step(flow, s))),
-            StepKind::StateMachine(machine) => self.machine(flow, machine),
-            StepKind::Conversation(it) => {
-                let turns = self.max_passes(flow, step);
-                let often = if self.once { 1 } else { it.most_calls(it.max_turns) };
-                let called =
-                    it.offers.iter().fold(CallBounds::default(), |all, o| all.max_with(&self.count_step(flow, o.step)));
-                let checked = it.gate.map(|gate| self.count_step(flow, gate)).unwrap_or_default();
-                self.count_step(flow, it.turn)
-                    .multiply_by(&turns)
-                    .sum_with(&called.sum_with(&checked).multiply_by(&CallBound::from_number(often)))
+            StepKind::Branch { .. } => {
+                let mut most = CallBounds::default();
+                for branch in walk::children_of(step) {
+                    most = most.max_with(&self.count_step(flow, branch));
+                }
+                most
             }
-            StepKind::Call(_) => walk::callees_of(step)
-                .into_iter()
-                .fold(CallBounds::default(), |all, callee| all.max_with(&self.count_flow(callee))),
+            StepKind::StateMachine(machine) => self.machine(flow, machine),
+            StepKind::Conversation(conversation) => {
+                let turns = self.max_passes(flow, step);
+                self.conversation(flow, conversation, &turns)
+            }
+            StepKind::Call(_) => {
+                let mut most = CallBounds::default();
+                for callee in walk::callees_of(step) {
+                    most = most.max_with(&self.count_flow(callee));
+                }
+                most
+            }
             // All that is inside, once.
             _ => {
-                let steps = walk::children_of(step)
-                    .into_iter()
-                    .fold(CallBounds::default(), |all, s| all.sum_with(&self.count_step(flow, s)));
-                walk::callees_of(step).into_iter().fold(steps, |all, callee| all.sum_with(&self.count_flow(callee)))
+                let mut sum = CallBounds::default();
+                for child in walk::children_of(step) {
+                    sum = sum.sum_with(&self.count_step(flow, child));
+                }
+                for callee in walk::callees_of(step) {
+                    sum = sum.sum_with(&self.count_flow(callee));
+                }
+                sum
             }
         }
+    }
+    /// The turns of a conversation, and the calls of tools that they may ask for.
+    fn conversation(&mut self, flow: FlowId, conversation: &Conversation, turns: &CallBound) -> CallBounds {
+        let often = if self.once { 1 } else { conversation.most_calls(conversation.max_turns) };
+        let mut called = CallBounds::default();
+        for offer in &conversation.offers {
+            called = called.max_with(&self.count_step(flow, offer.step));
+        }
+        let checked = match conversation.gate {
+            Some(gate) => self.count_step(flow, gate),
+            None => CallBounds::default(),
+        };
+        let asked = self.count_step(flow, conversation.turn).multiply_by(turns);
+        asked.sum_with(&called.sum_with(&checked).multiply_by(&CallBound::from_number(often)))
     }
     /// One call of a tool.
     pub fn count_tool(&self, call: &ToolCall) -> CallBounds {
         let own = CallBounds { tool: CallBound::from_number(1), ..CallBounds::default() };
-        self.beneath.as_ref().map_or(own.clone(), |beneath| own.sum_with(&beneath(call)))
+        match &self.beneath {
+            Some(beneath) => own.sum_with(&beneath(call)),
+            None => own,
+        }
     }
     fn asks(&self, flow: FlowId, call: &ModelCall, times: CallBound) -> CallBounds {
-        let models = self.model.iter().map(|name| (name(&call.model).into(), times.clone())).collect();
-        let price = self.price.as_ref().map_or(0, |price| price(flow, call));
+        let mut models = Vec::new();
+        if let Some(name) = &self.model {
+            models.push((name(&call.model).into(), times.clone()));
+        }
+        let price = match &self.price {
+            Some(price) => price(flow, call),
+            None => 0,
+        };
         CallBounds {
             cost: times.multiply_by(&CallBound::from_number(price)),
             model: times,
@@ -215,7 +244,11 @@ impl<'p> CallCounter<'p> {
     /// The sum of all steps, except those that never run in the same run.
     fn sum(&mut self, flow: FlowId, steps: &[StepId], apart: Option<StepExclusions>) -> CallBounds {
         let Some(apart) = apart else {
-            return steps.iter().fold(CallBounds::default(), |all, s| all.sum_with(&self.count_step(flow, *s)));
+            let mut sum = CallBounds::default();
+            for step in steps {
+                sum = sum.sum_with(&self.count_step(flow, *step));
+            }
+            return sum;
         };
         let each: Vec<CallBounds> = steps.iter().map(|s| self.count_step(flow, *s)).collect();
         CallBounds::combine_bounds(&each, &|costs| apart.max_cost(costs))
@@ -224,7 +257,7 @@ impl<'p> CallCounter<'p> {
     fn count(&self, flow: FlowId, items: &FanOutItems) -> CallBound {
         match items {
             FanOutItems::Count(ValueExpression::Const(value), max) => {
-                let n = value.as_f64().or_else(|| value.as_str()?.trim().parse().ok()).unwrap_or(f64::from(*max));
+                let n = written_number(value).unwrap_or(f64::from(*max));
                 CallBound::from_number((n.max(0.0) as u64).min(u64::from(*max)))
             }
             FanOutItems::Count(_, max) => CallBound::from_number(u64::from(*max)),
@@ -243,22 +276,35 @@ impl<'p> CallCounter<'p> {
 
 /// The maximum number of model calls allowed by a flow's budget, if exceeding it ends the run.
 fn ceiling(flow: &FlowDefinition) -> Option<u64> {
-    let budget = flow.budget.as_ref().filter(|b| b.on_exceeded == OnExceeded::Abort)?;
-    budget.max_calls
+    let budget = flow.budget.as_ref()?;
+    if budget.on_exceeded == OnExceeded::Abort { budget.max_calls } else { None }
+}
+
+/// The number that a constant is, or that its text is.
+fn written_number(value: &Value) -> Option<f64> {
+    match value.as_f64() {
+        Some(number) => Some(number),
+        None => value.as_str()?.trim().parse().ok(),
+    }
 }
 
 /// The placeholders of an expression.
 fn written(_: FlowId, list: &ValueExpression) -> String {
     let mut names = Vec::new();
     walk::visit_templates(list, &mut |text| {
-        names.extend(text.template.references().iter().map(|r| format!("{{{{{}}}}}", r.dotted_path())));
+        for reference in text.template.references() {
+            names.push(format!("{{{{{}}}}}", reference.dotted_path()));
+        }
     });
     if names.is_empty() { "a list".to_owned() } else { names.join(" ") }
 }
 
 /// The maximum number of attempts of a step: the retries in the manifest, and the request for an answer that matches.
 pub fn max_tries(step: &Step) -> u64 {
-    let retries = step.policy.retry.as_ref().map_or(1, |r| u64::from(r.max_attempts.max(1)));
+    let retries = match &step.policy.retry {
+        Some(retry) => u64::from(retry.max_attempts.max(1)),
+        None => 1,
+    };
     retries + u64::from(step.asks_again())
 }
 
@@ -266,6 +312,9 @@ fn length(value: &Value) -> u64 {
     if let Some(items) = value.as_list() {
         return items.len() as u64;
     }
-    let parsed = value.as_str().and_then(|t| read_json::<Vec<serde_json::Value>>(t.trim()).ok());
-    parsed.map_or(0, |items| items.len() as u64)
+    let Some(text) = value.as_str() else { return 0 };
+    match read_json::<Vec<serde_json::Value>>(text.trim()) {
+        Ok(items) => items.len() as u64,
+        Err(_) => 0,
+    }
 }

@@ -50,10 +50,14 @@ pub fn find_exceeded_limits(program: &Program, steps: &[FlowStep]) -> Vec<(Timed
 fn longer(program: &Program, ms: u64, mut parts: Vec<TimedPart>, mut steps: Vec<FlowStep>) -> Vec<TimedPart> {
     let (mut found, mut seen) = (Vec::new(), HashSet::default());
     loop {
-        for part in parts.drain(..).filter(|part| part.ms > ms) {
-            match part.at {
-                Some(_) => found.push(part),
-                None => steps.extend(part.flow.map(|flow| (flow, program.flows[flow].body))),
+        for part in parts.drain(..) {
+            if part.ms <= ms {
+                continue;
+            }
+            if part.at.is_some() {
+                found.push(part);
+            } else if let Some(flow) = part.flow {
+                steps.push((flow, program.flows[flow].body));
             }
         }
         let Some(place) = steps.pop() else { break };
@@ -100,45 +104,54 @@ fn inner_parts(program: &Program, (flow, id): FlowStep) -> (Vec<TimedPart>, Vec<
     let name = step.label.as_ref().unwrap_or(&program.flows[flow].name);
     let timed = |what: String, ms, at| TimedPart { what, ms, exact: false, at, origin: step.origin, flow: None };
     let mut steps: Vec<FlowStep> = children_of(step).into_iter().map(|child| (flow, child)).collect();
-    let parts = match &step.kind {
+    let mut parts = Vec::new();
+    match &step.kind {
         StepKind::Model(call) => {
-            let at = call.places.iter().find(|(name, _)| *name == "timeout_ms").map(|(_, at)| *at);
-            let ms = call.parameters.timeout_ms.into_iter();
-            ms.map(|ms| timed(format!("a model call of `{name}`"), ms, at)).collect()
+            if let Some(ms) = call.parameters.timeout_ms {
+                let at = call.places.iter().find(|(name, _)| *name == "timeout_ms").map(|(_, at)| *at);
+                parts.push(timed(format!("a model call of `{name}`"), ms, at));
+            }
         }
         // A person is given the default time as well.
         StepKind::Human(call) => {
-            let at = step.policy.timeout_at.unwrap_or(step.origin);
-            call.timeout_ms.map(|ms| timed(format!("the answer to `{name}`"), ms, Some(at))).into_iter().collect()
+            if let Some(ms) = call.timeout_ms {
+                let at = step.policy.timeout_at.unwrap_or(step.origin);
+                parts.push(timed(format!("the answer to `{name}`"), ms, Some(at)));
+            }
         }
-        StepKind::Wait { ms } => vec![TimedPart { exact: true, ..timed(format!("`{name}`"), *ms, Some(step.origin)) }],
+        StepKind::Wait { ms } => {
+            parts.push(TimedPart { exact: true, ..timed(format!("`{name}`"), *ms, Some(step.origin)) });
+        }
         StepKind::Command(call) => {
-            let part = |(words, ms, exact)| TimedPart { exact, ..timed(format!("`{words}`"), ms, Some(step.origin)) };
-            find_waits(&call.script).into_iter().map(part).collect()
+            for (words, ms, exact) in find_waits(&call.script) {
+                parts.push(TimedPart { exact, ..timed(format!("`{words}`"), ms, Some(step.origin)) });
+            }
         }
         StepKind::Refused(refused) => {
-            let part =
-                |(name, ms, at): &(std::sync::Arc<str>, u64, Location)| timed(format!("`{name}`"), *ms, Some(*at));
-            refused.limits.iter().map(part).collect()
+            for (name, ms, at) in &refused.limits {
+                parts.push(timed(format!("`{name}`"), *ms, Some(*at)));
+            }
         }
         StepKind::ForEach(each) => {
-            let at = step.policy.timeout_at.filter(|_| step.policy.timeout_ms.is_none());
-            let item = |ms| TimedPart { flow: Some(each.body), ..timed(format!("an item of `{name}`"), ms, at) };
-            each.timeout_ms.map(item).into_iter().collect()
+            if let Some(ms) = each.timeout_ms {
+                let at = if step.policy.timeout_ms.is_none() { step.policy.timeout_at } else { None };
+                let item = timed(format!("an item of `{name}`"), ms, at);
+                parts.push(TimedPart { flow: Some(each.body), ..item });
+            }
         }
         StepKind::Attempts(attempts) => {
-            let part = |judge: &trefoil_ir::Judge| {
-                let part = timed(format!("the judge `{}`", judge.name), judge.timeout_ms?, judge.timeout_at);
-                Some(TimedPart { flow: Some(judge.flow), ..part })
-            };
-            attempts.all_judges().filter_map(part).collect()
+            for judge in attempts.all_judges() {
+                let Some(ms) = judge.timeout_ms else { continue };
+                let part = timed(format!("the judge `{}`", judge.name), ms, judge.timeout_at);
+                parts.push(TimedPart { flow: Some(judge.flow), ..part });
+            }
         }
         StepKind::Call(call) => {
-            let flows = call.callee.possible_flows();
-            steps.extend(flows.into_iter().map(|flow| (flow, program.flows[flow].body)));
-            Vec::new()
+            for flow in call.callee.possible_flows() {
+                steps.push((flow, program.flows[flow].body));
+            }
         }
-        _ => Vec::new(),
-    };
+        _ => {}
+    }
     (parts, steps)
 }

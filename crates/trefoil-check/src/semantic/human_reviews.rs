@@ -33,9 +33,7 @@ impl<'m, 'p> HumanReviews<'m, 'p> {
         let mut seen = HashSet::default();
         let mut open = vec![(flow, step)];
         while let Some((flow, step)) = open.pop() {
-            let up = |at: &StepId| self.model.parent_step(*at);
-            let mut around = std::iter::successors(Some(step), up).zip(std::iter::successors(up(&step), up));
-            if around.any(|(child, parent)| self.inside(parent, child)) || !seen.insert(flow) {
+            if self.is_reviewed_in_flow(step) || !seen.insert(flow) {
                 continue;
             }
             let Some(callers) = self.callers.get(&flow) else { return false };
@@ -44,10 +42,32 @@ impl<'m, 'p> HumanReviews<'m, 'p> {
         true
     }
 
+    /// The same within the flow of the step.
+    fn is_reviewed_in_flow(&self, step: StepId) -> bool {
+        let mut child = step;
+        while let Some(parent) = self.model.parent_step(child) {
+            if self.inside(parent, child) {
+                return true;
+            }
+            child = parent;
+        }
+        false
+    }
+
     /// Whether a step asks a person in a part that runs before this child of it.
     fn inside(&self, step: StepId, child: StepId) -> bool {
         match &self.model.program.steps[step].kind {
-            StepKind::Sequence(steps) => steps.iter().take_while(|one| **one != child).any(|one| self.has_human(*one)),
+            StepKind::Sequence(steps) => {
+                for step in steps {
+                    if *step == child {
+                        return false;
+                    }
+                    if self.has_human(*step) {
+                        return true;
+                    }
+                }
+                false
+            }
             StepKind::Graph(graph) => self.in_graph(graph, child),
             StepKind::StateMachine(machine) => self.in_states(machine, child),
             _ => false,
@@ -81,8 +101,11 @@ impl<'m, 'p> HumanReviews<'m, 'p> {
                 return true;
             }
             next.extend(walk::children_of(step));
-            let called = walk::callees_of(step).into_iter().filter(|flow| flows.insert(*flow));
-            next.extend(called.map(|flow| self.model.program.flows[flow].body));
+            for flow in walk::callees_of(step) {
+                if flows.insert(flow) {
+                    next.push(self.model.program.flows[flow].body);
+                }
+            }
         }
         false
     }

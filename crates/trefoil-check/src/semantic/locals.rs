@@ -1,12 +1,14 @@
 //! Paths in the loops of templates. Lowering does not bind them; their types follow from what the loop iterates over.
 
+use trefoil_ir::path_location::locate_part;
 use trefoil_ir::types::ValueType;
 use trefoil_ir::walk::{self, EvaluatedPart};
 use trefoil_ir::{BoundTemplate, FlowId};
 use trefoil_syntax::Location;
-use trefoil_template::{BlockSubject, LocalPath, LocalStart};
+use trefoil_template::{BlockSubject, LocalPath, LocalStart, Reference};
 
 use super::SemanticModel;
+use super::paths::path_in_source;
 use super::types::PathType;
 
 /// A path in a loop.
@@ -47,17 +49,25 @@ fn of_text(model: &SemanticModel<'_>, flow: FlowId, text: &BoundTemplate) -> Vec
         let path: Vec<&str> = local.path.iter().map(|s| &*s.name).collect();
         let walk = PathType::follow_path(start(model, flow, text, local, &types), &path);
         types.push(if walk.stop.is_some() { ValueType::Any } else { walk.schema.clone() });
-        if let Some(span) = text.locals.get(i).filter(|_| local.start == LocalStart::This) {
+        if local.start == LocalStart::This
+            && let Some(span) = text.locals.get(i)
+        {
             let at = Location::new(text.origin.file, *span);
-            let places = local
-                .path
-                .iter()
-                .map(|s| trefoil_ir::path_location::locate_part(&local.span, at, s.span.clone()))
-                .collect();
-            found.push(LoopPath { at, path: local.path.iter().map(|s| s.name.clone()).collect(), places, walk });
+            let (mut path, mut places) = (Vec::new(), Vec::new());
+            for segment in &local.path {
+                path.push(segment.name.clone());
+                places.push(locate_part(&local.span, at, segment.span.clone()));
+            }
+            found.push(LoopPath { at, path, places, walk });
         }
     }
     found
+}
+
+fn reference_type(model: &SemanticModel<'_>, flow: FlowId, text: &BoundTemplate, reference: &Reference) -> ValueType {
+    let Some(source) = text.sources.get(reference.binding.source as usize) else { return ValueType::Any };
+    let walk = model.program_types().source_type(flow, source, &path_in_source(reference), None);
+    if walk.stop.is_some() { ValueType::Any } else { walk.schema }
 }
 
 /// The type of the value at which a path starts; `types` are those of the preceding paths.
@@ -72,15 +82,10 @@ fn start(
         return ValueType::Any;
     }
     let over = match local.origin {
-        BlockSubject::Reference(i) => {
-            let found = text.template.references().get(i as usize).and_then(|reference| {
-                let source = text.sources.get(reference.binding.source as usize)?;
-                let path: Vec<&str> =
-                    reference.path.iter().skip(usize::from(reference.binding.skip)).map(|s| &*s.name).collect();
-                Some(model.program_types().source_type(flow, source, &path, None)).filter(|w| w.stop.is_none())
-            });
-            found.map_or(ValueType::Any, |w| w.schema)
-        }
+        BlockSubject::Reference(i) => match text.template.references().get(i as usize) {
+            Some(reference) => reference_type(model, flow, text, reference),
+            None => ValueType::Any,
+        },
         BlockSubject::Local(i) => types.get(i as usize).cloned().unwrap_or_default(),
         BlockSubject::Computed => ValueType::Any,
     };

@@ -5,7 +5,7 @@ use trefoil_ir::walk::{callees_of, children_of};
 use trefoil_ir::{ModelCall, Program, Source, Step, StepId, ValueExpression};
 use trefoil_syntax::Location;
 
-use super::text_pieces::{TextPiece, expression_pieces};
+use super::text_pieces::{InsertedValue, TextPiece, expression_pieces};
 
 /// A message as written.
 #[derive(Debug, Clone)]
@@ -21,13 +21,20 @@ const MOST: usize = 64;
 
 /// The messages of a model call.
 pub fn by_call(call: &ModelCall, step: &Step) -> Vec<MessageText> {
-    let messages = call.system.iter().chain(Some(&call.user));
-    messages.filter_map(|message| message_text(message, step)).collect()
+    let mut texts = Vec::new();
+    if let Some(system) = &call.system {
+        texts.extend(message_text(system, step));
+    }
+    texts.extend(message_text(&call.user, step));
+    texts
 }
 
 fn message_text(message: &ValueExpression, step: &Step) -> Option<MessageText> {
-    let told = MessageText { at: message_location(message).unwrap_or(step.origin), words: words(message) };
-    (!told.words.trim().is_empty()).then_some(told)
+    let words = words(message);
+    if words.trim().is_empty() {
+        return None;
+    }
+    Some(MessageText { at: message_location(message).unwrap_or(step.origin), words })
 }
 
 /// The messages to the models and people that a step calls, itself or in called flows.
@@ -38,22 +45,29 @@ pub fn by_step(program: &Program, step: StepId) -> Vec<MessageText> {
     for _ in 0..MOST {
         let Some(step) = stack.pop() else { break };
         let step = &program.steps[step];
-        found.extend(step.kind.message_texts().into_iter().filter_map(|message| message_text(message, step)));
+        for message in step.kind.message_texts() {
+            found.extend(message_text(message, step));
+        }
         stack.extend(children_of(step));
-        stack.extend(callees_of(step).into_iter().map(|flow| program.flows[flow].body));
+        for flow in callees_of(step) {
+            stack.push(program.flows[flow].body);
+        }
     }
     found
 }
 
 fn words(message: &ValueExpression) -> String {
-    let text = expression_pieces(message).into_iter().map(|piece| match piece {
-        TextPiece::Written(text) => text,
-        TextPiece::Value(value) => match value.source {
-            Some(Source::Const(known)) => known.to_text().to_string(),
-            _ => " ".to_owned(),
-        },
-    });
-    text.collect()
+    let mut words = String::new();
+    for piece in expression_pieces(message) {
+        match piece {
+            TextPiece::Written(text) => words.push_str(&text),
+            TextPiece::Value(InsertedValue { source: Some(Source::Const(known)), .. }) => {
+                words.push_str(&known.to_text());
+            }
+            TextPiece::Value(_) => words.push(' '),
+        }
+    }
+    words
 }
 
 /// Lists of at least two single words, separated by commas, bars, `or` and `and`.
@@ -71,7 +85,7 @@ pub fn word_lists(words: &str) -> Vec<Vec<&str>> {
         let next = behind.trim_start_matches([',', '/', '|', ' ', '\n']);
         let gap = behind.len() - next.len();
         let sign = behind.get(..gap).unwrap_or_default().contains([',', '/', '|']);
-        let joined = ["or ", "and "].into_iter().find_map(|or| next.strip_prefix(or));
+        let joined = next.strip_prefix("or ").or(next.strip_prefix("and "));
         let ends = behind.is_empty() || behind.starts_with(['.', ';', ')', '\n', ':', '!', '?', ']', '}']);
         if sign || joined.is_some() || ends && !list.is_empty() {
             list.push(word);

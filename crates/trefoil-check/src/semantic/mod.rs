@@ -122,9 +122,13 @@ impl<'p> SemanticModel<'p> {
     }
     /// The flows that a run can call and that call themselves, directly or through others.
     pub fn circular_flows(&self) -> Vec<FlowId> {
-        let circular = self.calls().recursive_flows();
-        let flows = circular.entries().filter(|(_, circular)| **circular).map(|(flow, _)| flow);
-        flows.filter(|flow| self.roots.contains(flow) || self.reach_analysis().is_called(*flow)).collect()
+        let mut circular = Vec::new();
+        for (flow, is_recursive) in self.calls().recursive_flows().entries() {
+            if *is_recursive && (self.roots.contains(&flow) || self.reach_analysis().is_called(flow)) {
+                circular.push(flow);
+            }
+        }
+        circular
     }
     /// The parts that could not be read.
     pub fn unread_parts(&self) -> &UnreadParts {
@@ -142,7 +146,8 @@ impl<'p> SemanticModel<'p> {
     /// The reads of one flow.
     pub fn reads_of(&self, flow: FlowId) -> &[ValueRead<'p>] {
         let known = self.assignment_facts();
-        known.of_flow.get(&flow).and_then(|range| known.reads.get(range.clone())).unwrap_or_default()
+        let Some(range) = known.of_flow.get(&flow) else { return &[] };
+        known.reads.get(range.clone()).unwrap_or_default()
     }
     fn assignment_facts(&self) -> &definite_assignment::AssignmentFacts<'p> {
         self.known.get_or_init(|| {
@@ -189,8 +194,13 @@ impl<'p> SemanticModel<'p> {
     /// The parent of a step.
     pub fn parent_step(&self, step: StepId) -> Option<StepId> {
         let around = self.around.get_or_init(|| {
-            let steps = self.program.steps.entries();
-            steps.flat_map(|(id, step)| walk::children_of(step).into_iter().map(move |child| (child, id))).collect()
+            let mut parents = HashMap::default();
+            for (id, step) in self.program.steps.entries() {
+                for child in walk::children_of(step) {
+                    parents.insert(child, id);
+                }
+            }
+            parents
         });
         around.get(&step).copied()
     }
@@ -201,21 +211,29 @@ impl<'p> SemanticModel<'p> {
     }
     /// The slots for the results of machines' states, with the state's step.
     pub fn state_result_slots(&self) -> HashMap<(FlowId, SlotId), StepId> {
-        let machines = self.all_steps().filter_map(|(flow, _, step)| match &step.kind {
-            StepKind::StateMachine(machine) => Some((flow, machine)),
-            _ => None,
-        });
-        let states = machines.flat_map(|(flow, machine)| machine.states.iter().map(move |s| (flow, s.step)));
-        states.filter_map(|(flow, step)| Some(((flow, self.program.steps[step].out?), step))).collect()
+        let mut slots = HashMap::default();
+        for (flow, _, step) in self.all_steps() {
+            let StepKind::StateMachine(machine) = &step.kind else { continue };
+            for state in &machine.states {
+                if let Some(out) = self.program.steps[state.step].out {
+                    slots.insert((flow, out), state.step);
+                }
+            }
+        }
+        slots
     }
     /// The slots for the results of graphs' nodes, with the node's step.
     pub fn node_result_slots(&self) -> HashMap<(FlowId, SlotId), StepId> {
-        let graphs = self.all_steps().filter_map(|(flow, _, step)| match &step.kind {
-            StepKind::Graph(graph) => Some((flow, graph)),
-            _ => None,
-        });
-        let nodes = graphs.flat_map(|(flow, graph)| graph.nodes.iter().map(move |n| (flow, n.step)));
-        nodes.filter_map(|(flow, step)| Some(((flow, self.program.steps[step].out?), step))).collect()
+        let mut slots = HashMap::default();
+        for (flow, _, step) in self.all_steps() {
+            let StepKind::Graph(graph) = &step.kind else { continue };
+            for node in &graph.nodes {
+                if let Some(out) = self.program.steps[node.step].out {
+                    slots.insert((flow, out), node.step);
+                }
+            }
+        }
+        slots
     }
     /// The steps of one flow.
     pub fn steps_of(&self, flow: FlowId) -> &[(FlowId, StepId)] {
@@ -239,21 +257,26 @@ impl<'p> SemanticModel<'p> {
     /// The state machines that a run can reach, with what is known about their states.
     pub fn state_machines(&self) -> Vec<(&'p StateMachine, &IndexVec<StateId, StateExits>)> {
         let reach = self.reach_analysis();
-        let machines = self.reachable_steps().filter_map(|(_, id, step)| match &step.kind {
-            StepKind::StateMachine(machine) => Some((machine, reach.machines.get(&id)?)),
-            _ => None,
-        });
-        machines.collect()
+        let mut machines = Vec::new();
+        for (_, id, step) in self.reachable_steps() {
+            if let StepKind::StateMachine(machine) = &step.kind
+                && let Some(exits) = reach.machines.get(&id)
+            {
+                machines.push((machine, exits));
+            }
+        }
+        machines
     }
     /// The state machines that a run can reach, with their transitions as written.
     pub fn transition_graphs(&self) -> Vec<(&'p StateMachine, TransitionGraph)> {
-        let machines = self.reachable_steps().filter_map(|(_, _, step)| match &step.kind {
-            StepKind::StateMachine(machine) => Some((machine, step.origin)),
-            _ => None,
-        });
-        machines
-            .map(|(machine, at)| (machine, TransitionGraph::from_machine(self.program, self.facts, machine, at)))
-            .collect()
+        let mut graphs = Vec::new();
+        for (_, _, step) in self.reachable_steps() {
+            if let StepKind::StateMachine(machine) = &step.kind {
+                let graph = TransitionGraph::from_machine(self.program, self.facts, machine, step.origin);
+                graphs.push((machine, graph));
+            }
+        }
+        graphs
     }
     /// Worst-case numbers of calls, counted on request.
     pub fn call_counter(&self) -> CallCounter<'p> {

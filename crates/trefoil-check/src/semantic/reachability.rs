@@ -4,8 +4,8 @@ use trefoil_syntax::hash::HashMap;
 
 use trefoil_ir::solver::{ConditionTruth, condition_truth};
 use trefoil_ir::{
-    FanOutItems, FlowId, GraphEdge, GraphNode, IndexVec, NodeId, OnStepFailure, Program, Source, StateId, StateMachine,
-    StepGraph, StepId, StepKind, StepLoop, ValueExpression, WorkflowState, walk,
+    BranchArm, FanOutItems, FlowId, GraphEdge, GraphNode, IndexVec, NodeId, OnStepFailure, Program, Source, StateId,
+    StateMachine, StateTransition, StepGraph, StepId, StepKind, StepLoop, ValueExpression, WorkflowState, walk,
 };
 use trefoil_syntax::Location;
 
@@ -107,34 +107,17 @@ impl ReachAnalysis {
                             break;
                         }
                     }
-                    ends = never_ends_well(program, inner).then_some(program.steps[inner].origin);
-                }
-            }
-            StepKind::Branch { arms, otherwise } => {
-                let mut decided = None;
-                for arm in arms {
-                    match (decided, condition_truth(&arm.when)) {
-                        (Some(at), _) => self.bury(arm.step, DeadStepReason::Arm, Some(at)),
-                        (None, ConditionTruth::Never) => {
-                            self.bury(arm.step, DeadStepReason::When, Some(arm.when.origin))
-                        }
-                        (None, outcome) => {
-                            self.visit(program, arm.step, flows);
-                            decided = (outcome == ConditionTruth::Always).then_some(arm.when.origin);
-                        }
+                    if never_ends_well(program, inner) {
+                        ends = Some(program.steps[inner].origin);
                     }
                 }
-                match (otherwise, decided) {
-                    (Some(step), Some(at)) => self.bury(*step, DeadStepReason::Arm, Some(at)),
-                    (Some(step), None) => self.visit(program, *step, flows),
-                    (None, _) => {}
-                }
             }
+            StepKind::Branch { arms, otherwise } => self.branch(program, arms, *otherwise, flows),
             StepKind::Graph(graph) => self.graph(program, graph, flows),
             StepKind::StateMachine(machine) => self.machine(program, id, machine, flows),
             StepKind::ForEach(each) => {
                 let empty = match &each.items {
-                    FanOutItems::List(ValueExpression::Const(list)) => list.as_list().is_some_and(<[_]>::is_empty),
+                    FanOutItems::List(ValueExpression::Const(list)) => matches!(list.as_list(), Some([])),
                     _ => false,
                 };
                 if empty {
@@ -154,6 +137,26 @@ impl ReachAnalysis {
     fn bury(&mut self, step: StepId, why: DeadStepReason, at: Option<Location>) {
         self.dead.push(DeadStep { step, why, at });
     }
+    fn branch(&mut self, program: &Program, arms: &[BranchArm], otherwise: Option<StepId>, flows: &mut Vec<FlowId>) {
+        let mut decided = None;
+        for arm in arms {
+            match (decided, condition_truth(&arm.when)) {
+                (Some(at), _) => self.bury(arm.step, DeadStepReason::Arm, Some(at)),
+                (None, ConditionTruth::Never) => self.bury(arm.step, DeadStepReason::When, Some(arm.when.origin)),
+                (None, outcome) => {
+                    self.visit(program, arm.step, flows);
+                    if outcome == ConditionTruth::Always {
+                        decided = Some(arm.when.origin);
+                    }
+                }
+            }
+        }
+        match (otherwise, decided) {
+            (Some(step), Some(at)) => self.bury(step, DeadStepReason::Arm, Some(at)),
+            (Some(step), None) => self.visit(program, step, flows),
+            (None, _) => {}
+        }
+    }
     fn graph(&mut self, program: &Program, graph: &StepGraph, flows: &mut Vec<FlowId>) {
         let runs = running(program, graph);
         for (id, node) in graph.nodes.entries() {
@@ -163,8 +166,7 @@ impl ReachAnalysis {
                 // Nodes after a reported one are not reported as well.
                 let first = node.incoming.iter().any(|e| runs[e.from]);
                 if first {
-                    let decides = node.incoming.iter().find_map(|e| e.when.as_ref());
-                    self.bury(node.step, DeadStepReason::Edges, decides.map(|w| w.origin));
+                    self.bury(node.step, DeadStepReason::Edges, first_condition(node));
                 }
             } else {
                 self.bury(node.step, DeadStepReason::Fallback, None);
@@ -184,28 +186,65 @@ impl ReachAnalysis {
         for (id, state) in machine.states.entries() {
             if reached[id] {
                 self.visit(program, state.step, flows);
-            } else if written[id] {
-                let from = machine.states.entries().filter(|(from, _)| reached[*from]);
-                let mut transitions = from.flat_map(|(_, state)| &state.transitions);
-                if let Some(transition) = transitions.find(|t| t.target == id) {
-                    self.bury(state.step, DeadStepReason::Transitions, Some(transition.origin));
-                }
+            } else if written[id]
+                && let Some(transition) = transition_to(machine, id, &reached)
+            {
+                self.bury(state.step, DeadStepReason::Transitions, Some(transition.origin));
             }
         }
         self.machines.insert(id, exits);
     }
 }
 
+/// The place of the first condition on an edge to a node.
+fn first_condition(node: &GraphNode) -> Option<Location> {
+    for edge in &node.incoming {
+        if let Some(when) = &edge.when {
+            return Some(when.origin);
+        }
+    }
+    None
+}
+
+/// The first transition to a state from one of those that are reached.
+fn transition_to<'p>(
+    machine: &'p StateMachine,
+    target: StateId,
+    reached: &IndexVec<StateId, bool>,
+) -> Option<&'p StateTransition> {
+    for (from, state) in machine.states.entries() {
+        if reached[from]
+            && let Some(transition) = state.transitions.iter().find(|transition| transition.target == target)
+        {
+            return Some(transition);
+        }
+    }
+    None
+}
+
 /// The nodes of a graph that can run.
 fn running(program: &Program, graph: &StepGraph) -> IndexVec<NodeId, bool> {
-    let possible = |e: &&GraphEdge| e.when.as_ref().is_none_or(|w| condition_truth(w) != ConditionTruth::Never);
-    let sources = |n: &GraphNode| n.incoming.iter().filter(possible).map(|e| e.from).collect();
-    let sources: IndexVec<NodeId, Vec<NodeId>> = graph.nodes.map(sources);
-    let fails = graph.nodes.map(|n| states::can_fail(program, n.step));
-    concurrency::find_running_nodes(graph, &|id, node, is| match node.fallback_of.as_slice() {
-        [] => node.incoming.is_empty() || sources[id].iter().any(|from| is(*from)),
-        mains => mains.iter().any(|main| is(*main) && fails[*main]),
+    let mut sources: IndexVec<NodeId, Vec<NodeId>> = graph.nodes.map(|_| Vec::new());
+    for (id, node) in graph.nodes.entries() {
+        for edge in &node.incoming {
+            if may_be_taken(edge) {
+                sources[id].push(edge.from);
+            }
+        }
+    }
+    let fails = graph.nodes.map(|node| states::can_fail(program, node.step));
+    concurrency::find_running_nodes(graph, &|id, node, runs| match node.fallback_of.as_slice() {
+        [] => node.incoming.is_empty() || sources[id].iter().any(|from| runs(*from)),
+        mains => mains.iter().any(|main| runs(*main) && fails[*main]),
     })
+}
+
+/// Whether the condition of an edge can hold.
+fn may_be_taken(edge: &GraphEdge) -> bool {
+    match &edge.when {
+        Some(when) => condition_truth(when) != ConditionTruth::Never,
+        None => true,
+    }
 }
 
 /// Whether a step fails whenever it runs, and its parent with it.
@@ -232,7 +271,8 @@ pub fn classify_endless_loop(program: &Program, it: &StepLoop) -> Option<Endless
     let mut stack = vec![it.body];
     while let Some(id) = stack.pop() {
         let step = &program.steps[id];
-        written.extend(step.out.into_iter().chain(step.kind.filled_slots()));
+        written.extend(step.out);
+        written.extend(step.kind.filled_slots());
         stack.extend(walk::children_of(step));
     }
     let changes = |source: &Source| match source {
@@ -242,5 +282,5 @@ pub fn classify_endless_loop(program: &Program, it: &StepLoop) -> Option<Endless
         Source::Const(_) | Source::Environment | Source::Secrets | Source::RunId => false,
         Source::Either(..) | Source::Spent(_) | Source::Result | Source::Failure | Source::Missing(..) => true,
     };
-    (!it.until.sources.iter().any(changes)).then_some(EndlessLoopKind::Unchanged)
+    if it.until.sources.iter().any(changes) { None } else { Some(EndlessLoopKind::Unchanged) }
 }

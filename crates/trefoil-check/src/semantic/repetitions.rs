@@ -43,8 +43,10 @@ pub fn find_repetitions(program: &Program, roots: &[FlowId]) -> HashMap<StepId, 
             if let Some(again) = own.clone().or(around.clone()) {
                 found.entry(at).or_insert(again);
             }
-            let inside = within(step).or_else(|| around_children(step, own)).or(around);
-            next.extend(walk::callees_of(step).into_iter().map(|flow| (flow, inside.clone())));
+            let inside = within(step).or(around_children(step, own)).or(around);
+            for flow in walk::callees_of(step) {
+                next.push((flow, inside.clone()));
+            }
             steps.extend(children(step, &inside));
         }
     }
@@ -54,7 +56,7 @@ pub fn find_repetitions(program: &Program, roots: &[FlowId]) -> HashMap<StepId, 
 /// What repeats a step by itself.
 fn own(step: &Step) -> Option<RepetitionCause> {
     let tries = step.policy.retry.as_ref()?.max_attempts;
-    (tries > 1).then_some(RepetitionCause::Retry(tries))
+    if tries > 1 { Some(RepetitionCause::Retry(tries)) } else { None }
 }
 
 /// The same for what is inside of it.
@@ -81,9 +83,11 @@ fn children(step: &Step, inside: &Option<RepetitionCause>) -> Vec<(StepId, Optio
         return walk::children_of(step).into_iter().map(|child| (child, inside.clone())).collect();
     };
     let ways = MachinePaths::from_machine(machine);
-    let each = machine.states.entries().map(|(id, state)| {
-        let again = (ways.max_visits(id) > 1).then(|| RepetitionCause::State(state.name.clone()));
-        (state.step, again.or_else(|| inside.clone()))
-    });
-    each.collect()
+    let mut states = Vec::with_capacity(machine.states.len());
+    for (id, state) in machine.states.entries() {
+        let again =
+            if ways.max_visits(id) > 1 { Some(RepetitionCause::State(state.name.clone())) } else { inside.clone() };
+        states.push((state.step, again));
+    }
+    states
 }

@@ -11,6 +11,7 @@ use trefoil_ir::types::{OtherMembers, ValueKind, ValueKinds, ValueType};
 use trefoil_ir::{Program, SlotId, Source, StepKind, ValueExpression};
 use trefoil_template::{Value, ValueNumber};
 
+use super::paths::value_at_path;
 use super::writers::SlotWriter;
 
 /// The types that a member may have, and whether it exists from the start.
@@ -44,18 +45,29 @@ pub(super) fn shared_object(
                 ValueExpression::Read(Source::Slot(own)) if *own == slot => {}
                 ValueExpression::Read(Source::Slot(other)) => {
                     let other = slot_type(*other);
-                    other.object_members().for_each(|(name, of)| add(name, of, false));
+                    for (name, of) in other.object_members() {
+                        add(name, of, false);
+                    }
                 }
                 ValueExpression::Const(Value::Object(all)) => {
-                    all.iter().for_each(|(name, value)| add(name, &ValueType::of_value(value), first));
+                    for (name, value) in all.iter() {
+                        add(name, &ValueType::of_value(value), first);
+                    }
                 }
-                ValueExpression::Object(all) => all.iter().for_each(|(name, e)| add(name, &expr_type(e), first)),
+                ValueExpression::Object(all) => {
+                    for (name, expr) in all {
+                        add(name, &expr_type(expr), first);
+                    }
+                }
                 _ => return None,
             }
         }
     }
+    if !seeded {
+        return None;
+    }
     let members = members.into_iter().map(|(name, member)| (name, ValueType::union_of(member.types), !member.seeded));
-    seeded.then(|| ValueType::object_of(members, OtherMembers::Beneath))
+    Some(ValueType::object_of(members, OtherMembers::Beneath))
 }
 
 /// What a writer lays over the slot, and whether it is the start of the machine. `None`: it writes something else.
@@ -93,7 +105,9 @@ pub(super) fn seed_value<'p>(
                 ValueExpression::Read(Source::Slot(own)) if *own == slot => {}
                 ValueExpression::Read(Source::Slot(other)) => {
                     let other = slot_type(*other);
-                    if other.as_object().is_some_and(|object| object.members.contains_key(*name)) {
+                    if let Some(object) = other.as_object()
+                        && object.members.contains_key(*name)
+                    {
                         return None;
                     }
                 }
@@ -103,7 +117,7 @@ pub(super) fn seed_value<'p>(
             }
         }
     }
-    rest.iter().try_fold(found?, |value, name| value.get(name))
+    value_at_path(found?, rest)
 }
 
 /// A type without the values of its constants, or with those that are words. Nothing is known of a constant that only marks a place: null, or empty.
@@ -129,12 +143,12 @@ fn widened(of: &ValueType, words: bool) -> ValueType {
             items => ValueType::list_of(ValueType::union_of(items.iter().map(|one| widened(one, words)))),
         };
     }
-    match of.as_object().filter(|object| object.is_closed()) {
-        Some(object) if object.members.is_empty() => ValueType::OBJECT,
-        Some(object) => {
+    match of.as_object() {
+        Some(object) if object.is_closed() && object.members.is_empty() => ValueType::OBJECT,
+        Some(object) if object.is_closed() => {
             let members = object.members.iter().map(|(name, inner)| (name.clone(), widened(inner, words), false));
             ValueType::object_of(members, OtherMembers::None)
         }
-        None => of.clone(),
+        _ => of.clone(),
     }
 }

@@ -18,7 +18,10 @@ impl SlotSet {
     }
     /// Whether it contains a slot.
     pub fn has_slot(&self, i: usize) -> bool {
-        self.0.get(i / 64).is_some_and(|word| word >> (i % 64) & 1 == 1)
+        match self.0.get(i / 64) {
+            Some(word) => word >> (i % 64) & 1 == 1,
+            None => false,
+        }
     }
     /// Adds a slot.
     pub fn add_slot(&mut self, i: usize) {
@@ -42,8 +45,11 @@ impl SlotSet {
     }
     /// Combines each word with that of the other.
     fn combine(&mut self, other: &Self, with: impl Fn(u64, u64) -> u64) {
-        if self.0.iter().zip(&*other.0).any(|(word, other)| with(*word, *other) != *word) {
-            Arc::make_mut(&mut self.0).iter_mut().zip(&*other.0).for_each(|(word, other)| *word = with(*word, *other));
+        let changes = self.0.iter().zip(&*other.0).any(|(word, other)| with(*word, *other) != *word);
+        if changes {
+            for (word, other) in Arc::make_mut(&mut self.0).iter_mut().zip(&*other.0) {
+                *word = with(*word, *other);
+            }
         }
     }
     /// The slots that are not in another set.

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use trefoil_ir::{
-    BoundTemplate, FanOutItems, FlowId, IndexVec, OnStepFailure, Program, SlotId, Source, StateMachine, Step, StepId,
-    StepKind, ToolKind, TypedIndex, ValueExpression, credential, credential::UrlPart, walk,
+    BoundTemplate, FanOutItems, FlowId, ForEach, IndexVec, OnStepFailure, Program, SlotId, Source, StateMachine, Step,
+    StepId, StepKind, ToolKind, TypedIndex, ValueExpression, credential, credential::UrlPart, walk,
 };
 use trefoil_syntax::Location;
 use trefoil_template::{HoleKind, Value};
@@ -394,14 +394,7 @@ impl TaintAnalysis {
                 inner
             }
             StepKind::ForEach(each) => {
-                if let (FanOutItems::List(list), Some(item)) = (&each.items, each.item) {
-                    let held = TaintReader { taint: self, flow, at, result: &nothing }.expr(list);
-                    self.add_to_slot(each.body, item, &ValueTaint::from_labels(held.all_labels()));
-                }
-                for (slot, source) in &each.captures {
-                    let held = TaintReader { taint: self, flow, at, result: &nothing }.source(source, &[]);
-                    self.add_to_slot(each.body, *slot, &held);
-                }
+                self.fan_out(flow, at, each);
                 ValueTaint::from_labels(self.outputs[each.body].flat_labels())
             }
             StepKind::Call(call) => {
@@ -420,6 +413,18 @@ impl TaintAnalysis {
                 }
                 output
             }
+        }
+    }
+    /// Labels what a fan-out passes to its body.
+    fn fan_out(&mut self, flow: FlowId, at: Location, each: &ForEach) {
+        let nothing = ValueTaint::default();
+        if let (FanOutItems::List(list), Some(item)) = (&each.items, each.item) {
+            let held = TaintReader { taint: self, flow, at, result: &nothing }.expr(list);
+            self.add_to_slot(each.body, item, &ValueTaint::from_labels(held.all_labels()));
+        }
+        for (slot, source) in &each.captures {
+            let held = TaintReader { taint: self, flow, at, result: &nothing }.source(source, &[]);
+            self.add_to_slot(each.body, *slot, &held);
         }
     }
     /// Labels what a machine itself sets: the feedback and the last error. `inner` are the labels of its states.

@@ -9,6 +9,8 @@ use trefoil_ir::{BoundTemplate, Source, ValueExpression};
 use trefoil_syntax::Location;
 use trefoil_template::{ReferenceBinding, SourceValue, Value, ValueScope};
 
+use super::paths::kept_path_in_source;
+
 /// A part of a text.
 #[derive(Debug, Clone)]
 pub enum TextPiece<'p> {
@@ -37,9 +39,11 @@ impl InsertedValue<'_> {
     }
     /// The segments of the path after those that the source covers.
     pub fn remaining_path(&self) -> Vec<Arc<str>> {
-        let reference = self.text.and_then(|(text, index)| text.template.references().get(index));
-        let segments = reference.map(|r| r.path.iter().skip(r.binding.skip as usize).map(|s| s.name.clone()));
-        segments.map(Iterator::collect).unwrap_or_default()
+        let Some((text, index)) = self.text else { return Vec::new() };
+        match text.template.references().get(index) {
+            Some(reference) => kept_path_in_source(reference),
+            None => Vec::new(),
+        }
     }
     /// The path as written.
     pub fn path_text(&self) -> Option<String> {
@@ -71,9 +75,11 @@ pub fn template_pieces(text: &BoundTemplate) -> Vec<TextPiece<'_>> {
             all.push(TextPiece::Written(written.to_owned()));
         }
         let index = value.reference as usize;
-        let bound = text.template.references().get(index).map(|r| r.binding.source as usize);
         let as_json = shown.get(value.output.start as usize..value.output.end as usize) == Some("\"?\"");
-        let source = bound.and_then(|b| text.sources.get(b));
+        let source = match text.template.references().get(index) {
+            Some(reference) => text.sources.get(reference.binding.source as usize),
+            None => None,
+        };
         all.push(TextPiece::Value(InsertedValue { source, text: Some((text, index)), as_json }));
         done = value.output.end as usize;
     }
@@ -94,7 +100,10 @@ pub fn expression_pieces(expr: &ValueExpression) -> Vec<TextPiece<'_>> {
 fn collect<'p>(expr: &'p ValueExpression, all: &mut Vec<TextPiece<'p>>) {
     match expr {
         ValueExpression::Const(value) => {
-            let text = value.as_str().map_or_else(|| value.to_json().to_string(), str::to_owned);
+            let text = match value.as_str() {
+                Some(text) => text.to_owned(),
+                None => value.to_json().to_string(),
+            };
             if !value.is_null() && !text.is_empty() {
                 all.push(TextPiece::Written(text));
             }
@@ -103,7 +112,11 @@ fn collect<'p>(expr: &'p ValueExpression, all: &mut Vec<TextPiece<'p>>) {
         ValueExpression::Read(source) => {
             all.push(TextPiece::Value(InsertedValue { source: Some(source), text: None, as_json: false }))
         }
-        ValueExpression::Concat(parts) => parts.iter().for_each(|e| collect(e, all)),
+        ValueExpression::Concat(parts) => {
+            for part in parts {
+                collect(part, all);
+            }
+        }
         ValueExpression::AsText(inner)
         | ValueExpression::AsMessage(inner)
         | ValueExpression::Structured(inner)
@@ -113,9 +126,9 @@ fn collect<'p>(expr: &'p ValueExpression, all: &mut Vec<TextPiece<'p>>) {
             collect(inner, all);
         }
         ValueExpression::Join { parts, .. } => {
-            all.extend(
-                parts.iter().map(|s| TextPiece::Value(InsertedValue { source: Some(s), text: None, as_json: false })),
-            );
+            for source in parts {
+                all.push(TextPiece::Value(InsertedValue { source: Some(source), text: None, as_json: false }));
+            }
         }
         ValueExpression::Object(_)
         | ValueExpression::List(_)

@@ -25,7 +25,8 @@ impl LoadErrors {
     pub fn from_findings(found: &[Diagnostic], files: HashSet<FileId>, about_names: impl Fn(&str) -> bool) -> Self {
         let mut mistakes = Self { files, ..Self::default() };
         for d in found {
-            let Some(at) = d.file.zip(d.span).map(|(file, span)| Location::new(file, span)) else { continue };
+            let (Some(file), Some(span)) = (d.file, d.span) else { continue };
+            let at = Location::new(file, span);
             let error = d.severity == FindingSeverity::Error;
             let named = about_names(d.rule);
             if error {
@@ -56,17 +57,27 @@ impl UnreadParts {
     /// The gaps caused by these mistakes, and by reads that never have a value.
     pub fn from_load_errors(program: &Program, facts: &Facts, mistakes: &LoadErrors, reads: &[ValueRead<'_>]) -> Self {
         let mut gaps = Self::default();
-        let lost: Vec<(Location, bool)> = reads.iter().filter_map(|read| Some((read.at, is_error(read)?))).collect();
-        for name in mistakes.names.iter().chain(lost.iter().map(|(at, _)| at)) {
+        let mut names = mistakes.names.clone();
+        let mut errors = Vec::new();
+        for read in reads {
+            let Some(is_error) = is_error(read) else { continue };
+            names.push(read.at);
+            if is_error {
+                errors.push(read.at);
+            }
+        }
+        for name in names {
             gaps.names.entry(name.file).or_default().push(name.span);
         }
         let mut unmeant = unmeant(program, &mistakes.missing);
-        let errors = || lost.iter().filter(|(_, error)| *error).map(|(at, _)| *at);
-        unmeant.extend(errors());
+        unmeant.extend(&errors);
         if mistakes.places.is_empty() && unmeant.is_empty() {
             return gaps;
         }
-        gaps.files = mistakes.files.iter().copied().chain(errors().map(|at| at.file)).collect();
+        gaps.files = mistakes.files.clone();
+        for error in errors {
+            gaps.files.insert(error.file);
+        }
         for declaration in &facts.declarations {
             gaps.declared.entry(declaration.at.file).or_default().push((declaration.extent, false));
         }
@@ -80,7 +91,10 @@ impl UnreadParts {
 
     /// Whether a part of a file, or of its callees, could not be read.
     pub fn affects_file(&self, file: Option<FileId>) -> bool {
-        file.map_or(!self.files.is_empty(), |file| self.files.contains(&file))
+        match file {
+            Some(file) => self.files.contains(&file),
+            None => !self.files.is_empty(),
+        }
     }
 
     /// Whether there is a mistake in the smallest declaration around a place, or in any declaration inside it.
@@ -92,16 +106,20 @@ impl UnreadParts {
 
     /// Whether a place is in a wrong name, so that the intended value is unknown.
     pub fn has_wrong_name(&self, at: Location) -> bool {
-        self.names.get(&at.file).is_some_and(|all| all.iter().any(|name| contains(*name, at.span)))
+        let Some(names) = self.names.get(&at.file) else { return false };
+        names.iter().any(|name| contains(*name, at.span))
     }
 
     fn around(&mut self, at: Location) -> Option<&mut (Span, bool)> {
         let all = self.declared.entry(at.file).or_default();
-        let extent = smallest(all, at.span).map(|(span, _)| *span);
-        if extent.is_none() {
-            all.push((Span::new(0, u32::MAX), false));
-        }
-        let extent = extent.unwrap_or(Span::new(0, u32::MAX));
+        let extent = match smallest(all, at.span) {
+            Some((span, _)) => *span,
+            None => {
+                let whole_file = Span::new(0, u32::MAX);
+                all.push((whole_file, false));
+                whole_file
+            }
+        };
         all.iter_mut().find(|(span, _)| *span == extent)
     }
 }
@@ -111,7 +129,8 @@ fn is_error(read: &ValueRead<'_>) -> Option<bool> {
     match read.source {
         Source::Missing(_, BindingFault::Late { .. }) => Some(true),
         Source::Missing(_, BindingFault::Beyond(beyond)) => {
-            Some(beyond.refused && read.reference.is_none_or(|reference| reference.default.is_none()))
+            let has_default = matches!(read.reference, Some(reference) if reference.default.is_some());
+            Some(beyond.refused && !has_default)
         }
         _ => None,
     }
@@ -122,17 +141,24 @@ fn unmeant(program: &Program, missing: &[Location]) -> Vec<Location> {
     if missing.is_empty() {
         return Vec::new();
     }
-    let machines = program.steps.iter().filter_map(|step| match &step.kind {
-        StepKind::StateMachine(machine) => Some(machine),
-        _ => None,
-    });
-    let transitions = machines.flat_map(|machine| &machine.states).flat_map(|state| &state.transitions);
     let mut places: HashMap<FileId, Vec<Span>> = HashMap::default();
-    transitions.for_each(|t| places.entry(t.origin.file).or_default().push(t.origin.span));
-    let inside = |at: &&Location| {
-        places.get(&at.file).is_some_and(|all| all.iter().any(|transition| contains(*transition, at.span)))
-    };
-    missing.iter().filter(inside).copied().collect()
+    for step in &program.steps {
+        let StepKind::StateMachine(machine) = &step.kind else { continue };
+        for state in &machine.states {
+            for transition in &state.transitions {
+                places.entry(transition.origin.file).or_default().push(transition.origin.span);
+            }
+        }
+    }
+    let mut unmeant = Vec::new();
+    for at in missing {
+        if let Some(transitions) = places.get(&at.file)
+            && transitions.iter().any(|transition| contains(*transition, at.span))
+        {
+            unmeant.push(*at);
+        }
+    }
+    unmeant
 }
 
 fn contains(outer: Span, inner: Span) -> bool {

@@ -101,17 +101,20 @@ impl<'p> SlotWriters<'p> {
                 }
             }
             StepKind::Graph(graph) => {
-                for (slot, source) in graph.nodes.iter().flat_map(|n| &n.incoming).filter_map(|e| e.carry.as_ref()) {
-                    self.add(id, *slot, SlotWriter::Source(id, source));
+                for node in &graph.nodes {
+                    for edge in &node.incoming {
+                        if let Some((slot, source)) = &edge.carry {
+                            self.add(id, *slot, SlotWriter::Source(id, source));
+                        }
+                    }
                 }
             }
             StepKind::StateMachine(machine) => {
-                for (slot, number) in
-                    [(machine.feedback, false), (machine.previous_error, false), (machine.visit, true)]
-                {
-                    if let Some(slot) = slot {
-                        self.add(id, slot, if number { SlotWriter::Number } else { SlotWriter::Text });
-                    }
+                for slot in [machine.feedback, machine.previous_error].into_iter().flatten() {
+                    self.add(id, slot, SlotWriter::Text);
+                }
+                if let Some(slot) = machine.visit {
+                    self.add(id, slot, SlotWriter::Number);
                 }
                 for state in &machine.states {
                     if let (Some(failed), Some(out)) = (&state.failed, program.steps[state.step].out) {

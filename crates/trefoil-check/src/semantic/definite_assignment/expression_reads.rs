@@ -46,14 +46,26 @@ impl<'p> AssignmentWalk<'_, 'p> {
             ValueExpression::Template(text) => self.visit_text(text, state, place, false),
             ValueExpression::Typed(text) => self.visit_text(text, state, place, true),
             ValueExpression::Read(source) => self.read((source, None, &[]), state, place, true),
-            ValueExpression::Object(members) => members.iter().for_each(|(_, e)| self.visit_expr(e, state, place)),
+            ValueExpression::Object(members) => {
+                for (_, value) in members {
+                    self.visit_expr(value, state, place);
+                }
+            }
             ValueExpression::List(items) | ValueExpression::Concat(items) => {
-                items.iter().for_each(|e| self.visit_expr(e, state, place))
+                for item in items {
+                    self.visit_expr(item, state, place);
+                }
             }
             // Values that are not objects are skipped.
-            ValueExpression::Merge(layers) => layers.iter().for_each(|e| self.visit_expr(e, state, place.with_guard())),
+            ValueExpression::Merge(layers) => {
+                for layer in layers {
+                    self.visit_expr(layer, state, place.with_guard());
+                }
+            }
             ValueExpression::Join { parts, otherwise, .. } => {
-                parts.iter().for_each(|s| self.read((s, None, &[]), state, place.with_guard(), false));
+                for part in parts {
+                    self.read((part, None, &[]), state, place.with_guard(), false);
+                }
                 self.visit_expr(otherwise, state, place);
             }
             ValueExpression::Lines(inner)
@@ -71,7 +83,9 @@ impl<'p> AssignmentWalk<'_, 'p> {
                 self.visit_expr(otherwise, state, place);
             }
             ValueExpression::Consensus { verdicts, .. } => {
-                verdicts.iter().for_each(|b| self.visit_expr(&b.value, state, place))
+                for verdict in verdicts {
+                    self.visit_expr(&verdict.value, state, place);
+                }
             }
         }
     }

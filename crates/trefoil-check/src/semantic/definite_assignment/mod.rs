@@ -18,7 +18,7 @@ use trefoil_ir::solver::{ConditionTruth, condition_truth};
 use trefoil_ir::types::ValueType;
 use trefoil_ir::walk::{EvaluatedPart, children_of};
 use trefoil_ir::{
-    BoundCondition, FanOutItems, FlowDefinition, FlowId, ForEach, IndexVec, OnItemFailure, OnStepFailure,
+    BoundCondition, BranchArm, FanOutItems, FlowDefinition, FlowId, ForEach, IndexVec, OnItemFailure, OnStepFailure,
     ParallelSteps, Program, SlotId, Source, Step, StepId, StepKind, TextRole, ToolKind, ValueExpression,
 };
 
@@ -281,20 +281,7 @@ impl<'w, 'p> AssignmentWalk<'w, 'p> {
                 state
             }
             StepKind::Parallel(parallel) => self.parallel(parallel, &before),
-            StepKind::Branch { arms, otherwise } => {
-                let mut all = Vec::new();
-                for arm in arms {
-                    self.visit_condition(&arm.when, &before, Some(id));
-                    self.holds.push(&arm.when);
-                    all.push(self.step(arm.step, before.clone()));
-                    self.holds.pop();
-                }
-                all.push(match otherwise {
-                    Some(step) => self.step(*step, before.clone()),
-                    None => before.clone(),
-                });
-                self.either(all, &before, &AbsenceReason::NotTaken)
-            }
+            StepKind::Branch { arms, otherwise } => self.branch(id, arms, *otherwise, &before),
             StepKind::Loop(it) => {
                 let body =
                     self.visit_loop_body(before, AbsenceReason::FirstPass, |walk, state| walk.step(it.body, state));
@@ -349,6 +336,27 @@ impl<'w, 'p> AssignmentWalk<'w, 'p> {
                 (EvaluatedPart::Source(_), _) => {}
             }
         }
+    }
+
+    fn branch(
+        &mut self,
+        id: StepId,
+        arms: &'p [BranchArm],
+        otherwise: Option<StepId>,
+        before: &SlotState,
+    ) -> SlotState {
+        let mut all = Vec::new();
+        for arm in arms {
+            self.visit_condition(&arm.when, before, Some(id));
+            self.holds.push(&arm.when);
+            all.push(self.step(arm.step, before.clone()));
+            self.holds.pop();
+        }
+        all.push(match otherwise {
+            Some(step) => self.step(step, before.clone()),
+            None => before.clone(),
+        });
+        self.either(all, before, &AbsenceReason::NotTaken)
     }
 
     /// Branches, each of which starts with the state before all of them.
