@@ -1,5 +1,7 @@
 //! The wording of things in a program.
 
+use std::fmt::{Display, Write as _};
+
 use trefoil_ir::{Budget, OnExceeded, Program, StepId, StepKind};
 use trefoil_template::HoleKind;
 
@@ -14,6 +16,16 @@ pub fn step_name(program: &Program, id: StepId) -> String {
         (None, StepKind::Tool(call)) => format!("`{}`", call.name),
         (None, _) => "this step".to_owned(),
     }
+}
+
+/// Names for a list in a message: each in backticks, with commas between them.
+pub fn quoted_names(names: impl IntoIterator<Item = impl Display>) -> String {
+    let mut list = String::new();
+    for name in names {
+        let separator = if list.is_empty() { "" } else { ", " };
+        let _ = write!(list, "{separator}`{name}`");
+    }
+    list
 }
 
 /// What would happen beyond a budget.

@@ -3,7 +3,7 @@
 
 use trefoil_ir::BoundCondition;
 use trefoil_ir::solver::{ConditionTruth, NumberLookup, NumberRange, condition_truth, truth_of};
-use trefoil_ir::types::{TypeMember, ValueKind, ValueType};
+use trefoil_ir::types::{TypeMember, ValueKind, ValueKinds, ValueType};
 use trefoil_syntax::hash::HashMap;
 use trefoil_syntax::{Diagnostic, Location, Span, suggestions};
 use trefoil_template::{ComparisonOperator, ConditionExpression, Value};
@@ -12,6 +12,10 @@ use super::existence_tests;
 use crate::rule::RuleContext;
 use crate::semantic::comparisons::{ComparisonSide, TypedComparison, VisitLimit};
 use crate::semantic::conditions::{self, ConditionPurpose, is_joined};
+use crate::words;
+
+/// The maximum number of keys or values that a finding lists.
+const MOST_LISTED: usize = 12;
 
 /// Reports comparisons that always hold, or those that never do.
 pub(super) fn run(cx: &mut RuleContext<'_>, wanted: bool) {
@@ -22,8 +26,11 @@ pub(super) fn run(cx: &mut RuleContext<'_>, wanted: bool) {
 /// The place and the range of a compared value that is certainly a number.
 fn number(compared: &TypedComparison) -> Option<(Location, NumberRange)> {
     let schema = &compared.value.schema;
-    let sure = !compared.value.optional && schema.value_kinds().is_some_and(|kinds| kinds.is_only(ValueKind::Number));
-    sure.then(|| (compared.at, numbers(schema)))
+    let kinds = schema.value_kinds()?;
+    if compared.value.optional || !kinds.is_only(ValueKind::Number) {
+        return None;
+    }
+    Some((compared.at, numbers(schema)))
 }
 
 /// Says what limits the number of visits.
@@ -44,27 +51,12 @@ fn visited(d: Diagnostic, limit: VisitLimit, compared: &TypedComparison) -> Diag
 /// Checks every comparison, and every condition that is composed of several.
 fn check_comparisons(cx: &mut RuleContext<'_>, wanted: bool) {
     let model = cx.model;
-    let mut told: Vec<Location> = Vec::new();
-    for compared in model.typed_comparisons() {
-        let Some((ConstantComparison { holds, why, help, change }, usual)) = settled_at_all(compared) else { continue };
-        told.push(compared.at);
-        if holds != wanted {
+    let told = check_single_comparisons(cx, wanted);
+    let ranges: HashMap<Location, NumberRange> = model.typed_comparisons().iter().filter_map(number).collect();
+    for decision in conditions::find_conditions(model) {
+        if !decision.runs {
             continue;
         }
-        let verdict = if holds { "is always true" } else { "can never be true" };
-        let message = match usual {
-            Some(number) => format!("with {number} as `{}`, this comparison {verdict}: {why}", compared.other.words),
-            None => format!("this comparison {verdict}: {why}"),
-        };
-        let mut d = cx.new_finding(compared.at, message);
-        d.help = help;
-        if let Some(limit) = compared.visits {
-            d = visited(d, limit, compared);
-        }
-        cx.report_finding(change.into_iter().fold(d, |d, change| changed(d, compared, &change)));
-    }
-    let ranges: HashMap<Location, NumberRange> = model.typed_comparisons().iter().filter_map(number).collect();
-    for decision in conditions::find_conditions(model).into_iter().filter(|d| d.runs) {
         let (cond, expression) = (decision.cond, decision.cond.condition.expression_tree());
         let told = told.iter().any(|at| at.file == cond.origin.file && overlap(at.span, cond.origin.span));
         // Parts that read nothing are reported by another rule.
@@ -92,6 +84,33 @@ fn check_comparisons(cx: &mut RuleContext<'_>, wanted: bool) {
             ConditionTruth::Sometimes => part(cx, cond, wanted, &numbers),
         }
     }
+}
+
+/// Checks every comparison. Returns the places of those with a constant result.
+fn check_single_comparisons(cx: &mut RuleContext<'_>, wanted: bool) -> Vec<Location> {
+    let mut told = Vec::new();
+    for compared in cx.model.typed_comparisons() {
+        let Some((ConstantComparison { holds, why, help, change }, usual)) = settled_at_all(compared) else { continue };
+        told.push(compared.at);
+        if holds != wanted {
+            continue;
+        }
+        let verdict = if holds { "is always true" } else { "can never be true" };
+        let message = match usual {
+            Some(number) => format!("with {number} as `{}`, this comparison {verdict}: {why}", compared.other.words),
+            None => format!("this comparison {verdict}: {why}"),
+        };
+        let mut d = cx.new_finding(compared.at, message);
+        d.help = help;
+        if let Some(limit) = compared.visits {
+            d = visited(d, limit, compared);
+        }
+        if let Some(change) = change {
+            d = changed(d, compared, &change);
+        }
+        cx.report_finding(d);
+    }
+    told
 }
 
 /// A part that never holds next to an alternative, or that always holds next to another requirement. The condition as a
@@ -126,15 +145,19 @@ fn settled_part(
         ConditionExpression::Not(inner) => return settled_part(cond, inner, numbers),
         _ => return None,
     };
-    let alone = |part: &ConditionExpression| BoundCondition {
-        condition: cond.condition.with_expression(part.clone()),
-        ..cond.clone()
-    };
-    let mut joined = all.iter().enumerate().filter(|(_, part)| is_joined(part));
-    joined.find_map(|(at, part)| match truth_of(&alone(part), numbers) == settled {
-        true => Some((settled, at + 1, all.len())),
-        false => settled_part(cond, part, numbers),
-    })
+    for (at, part) in all.iter().enumerate() {
+        if !is_joined(part) {
+            continue;
+        }
+        let alone = BoundCondition { condition: cond.condition.with_expression(part.clone()), ..cond.clone() };
+        if truth_of(&alone, numbers) == settled {
+            return Some((settled, at + 1, all.len()));
+        }
+        if let Some(found) = settled_part(cond, part, numbers) {
+            return Some(found);
+        }
+    }
+    None
 }
 
 /// Whether a literal is a separate part.
@@ -187,7 +210,8 @@ impl ConstantComparison {
 
 /// Adds the fix of the literal.
 fn changed(d: Diagnostic, compared: &TypedComparison, change: &LiteralFix) -> Diagnostic {
-    let Some((spelling, quote)) = compared.other.spelling.and_then(|s| Some((s, s.quote?))) else { return d };
+    let Some(spelling) = compared.other.spelling else { return d };
+    let Some(quote) = spelling.quote else { return d };
     let (at, written) = (Location::new(compared.at.file, spelling.at), &compared.other.words);
     match change {
         LiteralFix::Bare if spelling.quoted => d.with_safe_fix(format!("write `{written}`"), at, written.as_str()),
@@ -212,11 +236,17 @@ fn settled_at_all(compared: &TypedComparison) -> Option<(ConstantComparison, Opt
     if let Some(found) = evaluate_constant(compared) {
         return Some((found, None));
     }
-    let number = compared.other.usual.as_ref().filter(|_| compared.value.usual.is_none())?;
+    let number = compared.other.usual.as_ref()?;
+    if compared.value.usual.is_some() {
+        return None;
+    }
     let literal = Some(number.clone());
     let other = ComparisonSide { literal, schema: ValueType::of_value(number), ..compared.other.clone() };
+    let found = evaluate_constant(&TypedComparison { other, ..compared.clone() })?;
     // A number that is too high for a guard is also too high for its opposite, which is reported.
-    let found = evaluate_constant(&TypedComparison { other, ..compared.clone() }).filter(|found| !found.holds)?;
+    if found.holds {
+        return None;
+    }
     Some((found, Some(number.to_text().to_string())))
 }
 
@@ -239,7 +269,7 @@ fn evaluate_constant(compared: &TypedComparison) -> Option<ConstantComparison> {
 
 /// A key that an object never has.
 fn no_such_key(compared: &TypedComparison) -> Option<ConstantComparison> {
-    let key = compared.other.literal.as_ref()?.as_str()?;
+    let key = literal_text(&compared.other)?;
     let object = compared.value.schema.is_kind(ValueKind::Object);
     let TypeMember::Never { members, .. } = compared.value.schema.find_member(key) else { return None };
     if !object {
@@ -249,7 +279,7 @@ fn no_such_key(compared: &TypedComparison) -> Option<ConstantComparison> {
         compared.comparison == ComparisonOperator::NotIn,
         format!("`{}` has no key `{key}`", compared.value.words),
     );
-    let all = members.iter().take(12).map(|m| format!("`{m}`")).collect::<Vec<_>>().join(", ");
+    let all = words::quoted_names(members.iter().take(MOST_LISTED));
     Some(match suggestions::nearest_name(key, members.iter().map(|m| &**m)) {
         Some(near) => {
             let help = format!("did you mean `{near}`? its keys are {all}");
@@ -260,79 +290,125 @@ fn no_such_key(compared: &TypedComparison) -> Option<ConstantComparison> {
     })
 }
 
+/// The text that a side is, if it is a literal.
+fn literal_text(side: &ComparisonSide) -> Option<&str> {
+    side.literal.as_ref()?.as_str()
+}
+
+/// Values that are never equal, judging by their types.
 fn unequal(compared: &TypedComparison) -> Option<ConstantComparison> {
     let TypedComparison { value, other, .. } = compared;
-    let never = |why| ConstantComparison::new(compared.comparison == ComparisonOperator::NotEqual, why);
     if other.literal == Some(Value::Null) {
-        // In other languages a missing value is null.
-        if !compared.strict || compared.comparison != ComparisonOperator::Equal {
-            return None;
-        }
-        let kinds = value.schema.solid_kinds().filter(|_| !value.schema.is_nullable())?;
-        let d = never(format!("`{}` is {kinds}, never null", value.words));
-        return Some(if kinds.is_only(ValueKind::Text) {
-            d.help("to test for empty text, compare with `\"\"`")
-        } else {
-            d
-        });
+        return never_null(compared);
     }
-    let [kinds, others] = [value, other].map(|s| s.schema.solid_kinds());
-    let (kinds, others) = (kinds?, others?);
+    let (kinds, others) = (value.schema.solid_kinds()?, other.schema.solid_kinds()?);
     // In strict languages, true equals 1 and false equals 0.
-    let numeric =
-        [kinds, others].iter().all(|kinds| kinds.contains(ValueKind::Number) || kinds.contains(ValueKind::Boolean));
-    if !(kinds.overlaps_with(others) || compared.strict && numeric) {
-        let why = format!("`{}` is {kinds}, and {} is {others}", value.words, quote_side(other));
-        let bare =
-            |text: &str| never(why.clone()).help(format!("write `{text}` without quotes")).change(LiteralFix::Bare);
-        let lone = kinds.iter().next().filter(|kind| kinds.is_only(*kind));
-        return Some(match (other.literal.as_ref().map(|l| (l, l.as_str())), lone) {
-            (Some((_, Some(text @ ("true" | "false")))), Some(ValueKind::Boolean)) => bare(text),
-            (Some((_, Some(text))), Some(ValueKind::Boolean)) if boolean(text).is_some() => {
-                let text = boolean(text)?;
-                never(why).help(format!("write `{text}`")).change(LiteralFix::Exactly(text))
-            }
-            (Some((_, Some(text))), Some(ValueKind::Number)) if text.parse::<f64>().is_ok() => bare(text),
-            (Some((literal, None)), Some(ValueKind::Text)) => {
-                let help = format!("write `'{}'` in quotes to compare text", literal.to_text());
-                never(why).help(help).change(LiteralFix::Quoted)
-            }
-            _ => never(why),
-        });
+    let as_numbers = compared.strict && is_numeric(kinds) && is_numeric(others);
+    if !kinds.overlaps_with(others) && !as_numbers {
+        return Some(unequal_kinds(compared, kinds, others));
     }
-    if let (true, Some(number)) = (kinds.is_only(ValueKind::Number), other.literal.as_ref().and_then(Value::as_f64)) {
+    if kinds.is_only(ValueKind::Number)
+        && let Some(literal) = &other.literal
+        && let Some(number) = literal.as_f64()
+    {
         let has = numbers(&value.schema);
         if has.is_apart(&NumberRange::from_inclusive(Some(number), Some(number))) {
-            return Some(never(format!("`{}` is {}", value.words, describe_range(&has)?)));
+            return Some(never_equal(compared, format!("`{}` is {}", value.words, describe_range(&has)?)));
         }
         if !has.contains(number) {
-            return Some(never(format!("`{}` is a whole number", value.words)));
+            return Some(never_equal(compared, format!("`{}` is a whole number", value.words)));
         }
     }
-    if let (Some(1.0), Some(text)) = (bound(&value.schema, "maxLength"), other.literal.as_ref().and_then(Value::as_str))
+    if let (Some(1.0), Some(text)) = (bound(&value.schema, "maxLength"), literal_text(other))
         && text.chars().count() > 1
     {
         let help = "compare the whole text, or test for a part with `\"...\" in`";
-        return Some(never(format!("`{}` is one character of a text", value.words)).help(help));
+        return Some(never_equal(compared, format!("`{}` is one character of a text", value.words)).help(help));
     }
+    never_a_choice(compared)
+}
+
+/// A comparison of values that are never equal.
+fn never_equal(compared: &TypedComparison, why: String) -> ConstantComparison {
+    ConstantComparison::new(compared.comparison == ComparisonOperator::NotEqual, why)
+}
+
+/// A test for null of a value that never is.
+fn never_null(compared: &TypedComparison) -> Option<ConstantComparison> {
+    // In other languages a missing value is null.
+    if !compared.strict || compared.comparison != ComparisonOperator::Equal {
+        return None;
+    }
+    let value = &compared.value;
+    if value.schema.is_nullable() {
+        return None;
+    }
+    let kinds = value.schema.solid_kinds()?;
+    let settled = never_equal(compared, format!("`{}` is {kinds}, never null", value.words));
+    Some(if kinds.is_only(ValueKind::Text) {
+        settled.help("to test for empty text, compare with `\"\"`")
+    } else {
+        settled
+    })
+}
+
+fn is_numeric(kinds: ValueKinds) -> bool {
+    kinds.contains(ValueKind::Number) || kinds.contains(ValueKind::Boolean)
+}
+
+/// Values of kinds that are never equal.
+fn unequal_kinds(compared: &TypedComparison, kinds: ValueKinds, others: ValueKinds) -> ConstantComparison {
+    let TypedComparison { value, other, .. } = compared;
+    let settled = never_equal(compared, format!("`{}` is {kinds}, and {} is {others}", value.words, quote_side(other)));
+    let (Some(literal), Some(kind)) = (&other.literal, kinds.iter().next()) else { return settled };
+    if !kinds.is_only(kind) {
+        return settled;
+    }
+    match (literal.as_str(), kind) {
+        (Some(text @ ("true" | "false")), ValueKind::Boolean) => without_quotes(settled, text),
+        (Some(text), ValueKind::Boolean) => match boolean(text) {
+            Some(word) => settled.help(format!("write `{word}`")).change(LiteralFix::Exactly(word)),
+            None => settled,
+        },
+        (Some(text), ValueKind::Number) if text.parse::<f64>().is_ok() => without_quotes(settled, text),
+        (None, ValueKind::Text) => {
+            let help = format!("write `'{}'` in quotes to compare text", literal.to_text());
+            settled.help(help).change(LiteralFix::Quoted)
+        }
+        _ => settled,
+    }
+}
+
+fn without_quotes(settled: ConstantComparison, literal: &str) -> ConstantComparison {
+    settled.help(format!("write `{literal}` without quotes")).change(LiteralFix::Bare)
+}
+
+/// A value that is none of those that the schema of the other side lists.
+fn never_a_choice(compared: &TypedComparison) -> Option<ConstantComparison> {
+    let TypedComparison { value, other, .. } = compared;
     let (choices, others) = (value.schema.allowed_values()?, other.schema.allowed_values()?);
     if others.iter().any(|o| choices.contains(o)) || choices.iter().all(Value::is_null) {
         return None;
     }
-    let words: Vec<_> = choices.iter().filter(|c| !c.is_null()).map(Value::to_text).collect();
-    let spoken = |word: &str| if word.is_empty() { "empty text".to_owned() } else { format!("`{word}`") };
-    let all = words.iter().take(12).map(|word| spoken(word)).collect::<Vec<_>>().join(", ");
+    let mut words = Vec::new();
+    for choice in choices.iter() {
+        if !choice.is_null() {
+            words.push(choice.to_text());
+        }
+    }
+    let listed: Vec<String> = words.iter().take(MOST_LISTED).map(|word| quote_word(word)).collect();
     let is = if words.len() == 1 { "is" } else { "is one of" };
-    let d = never(format!("`{}` {is} {all}", value.words));
-    let near = other
-        .literal
-        .as_ref()
-        .and_then(Value::as_str)
-        .and_then(|l| suggestions::nearest_name(l, words.iter().map(|w| &**w)));
-    Some(match near {
-        Some(near) => d.help(format!("did you mean `{near}`?")).change(LiteralFix::Word(near.to_owned())),
-        None => d,
-    })
+    let settled = never_equal(compared, format!("`{}` {is} {}", value.words, listed.join(", ")));
+    if let Some(text) = literal_text(other)
+        && let Some(near) = suggestions::nearest_name(text, words.iter().map(|w| &**w))
+    {
+        return Some(settled.help(format!("did you mean `{near}`?")).change(LiteralFix::Word(near.to_owned())));
+    }
+    Some(settled)
+}
+
+fn quote_word(word: &str) -> String {
+    if word.is_empty() { "empty text".to_owned() } else { format!("`{word}`") }
 }
 
 /// `true` and `false` in the notation of other languages.
@@ -354,7 +430,10 @@ fn ordered(compared: &TypedComparison) -> Option<ConstantComparison> {
         let why = format!("`{}` is {kinds}, which cannot be ordered", value.words);
         return Some(ConstantComparison::new(false, why));
     }
-    let limit = other.literal.as_ref()?.as_f64().filter(|_| kinds.is_only(ValueKind::Number))?;
+    let limit = other.literal.as_ref()?.as_f64()?;
+    if !kinds.is_only(ValueKind::Number) {
+        return None;
+    }
     let (has, wanted) = (numbers(&value.schema), NumberRange::from_comparison(compared.comparison, limit)?);
     let never = wanted.is_apart(&has);
     let always = wanted.covers_range(&has) && !value.optional && !value.schema.is_nullable();

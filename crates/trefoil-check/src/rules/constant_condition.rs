@@ -3,11 +3,11 @@
 
 use trefoil_ir::solver::TestTree;
 use trefoil_ir::{BoundCondition, LiteralSpelling};
-use trefoil_syntax::{Diagnostic, Location, FindingSeverity};
-use trefoil_template::{ComparisonOperator, ConditionExpression, SourceValue, Reference, ValueScope, Value};
+use trefoil_syntax::{Diagnostic, FindingSeverity, Location};
+use trefoil_template::{ComparisonOperator, ConditionExpression, Reference, SourceValue, Value, ValueScope};
 
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
-use crate::semantic::conditions::{self, ConditionPurpose, ConditionSite, lone_literals, literal_spelling};
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
+use crate::semantic::conditions::{self, ConditionPurpose, ConditionSite, literal_spelling, lone_literals};
 
 pub(super) const RULE: Rule = Rule {
     name: "constant-condition",
@@ -32,14 +32,11 @@ fn run(cx: &mut RuleContext<'_>) {
 /// A condition that reads nothing.
 fn whole(cx: &mut RuleContext<'_>, ConditionSite { cond, of, .. }: &ConditionSite<'_>) {
     let text = cond.text.trim();
-    if let Some(quoted) = collect_literals(cond.condition.expression_tree()).into_iter().find(|l| is_quoted_placeholder(cond, l.0)) {
-        let (placeholder, written) = (quoted.0.to_text(), literal_spelling(cond, quoted.1));
-        let message = format!("`'{placeholder}'` is text, because of the quotes: the condition is always the same");
-        let d = cx.new_finding(spelling_location(cond, written), message).with_help(format!("remove the quotes around `{placeholder}`"));
-        return cx.report_finding(match written.filter(|s| s.quote.is_some() && !is_plain(cond)) {
-            Some(s) => d.with_safe_fix(format!("write `{placeholder}`"), Location::new(cond.origin.file, s.at), &*placeholder),
-            None => d,
-        });
+    for (literal, at) in collect_literals(cond.condition.expression_tree()) {
+        if is_quoted_placeholder(cond, literal) {
+            let d = quoted_placeholder(cx, cond, &literal.to_text(), literal_spelling(cond, at));
+            return cx.report_finding(d);
+        }
     }
     let holds = cond.condition.evaluate_in(&EmptyScope).unwrap_or(false);
     let always = match (of, holds) {
@@ -64,49 +61,87 @@ fn whole(cx: &mut RuleContext<'_>, ConditionSite { cond, of, .. }: &ConditionSit
     cx.report_finding(d);
 }
 
+/// A placeholder that is only text because of its quotes.
+fn quoted_placeholder(
+    cx: &RuleContext<'_>,
+    cond: &BoundCondition,
+    placeholder: &str,
+    written: Option<&LiteralSpelling>,
+) -> Diagnostic {
+    let message = format!("`'{placeholder}'` is text, because of the quotes: the condition is always the same");
+    let d = cx
+        .new_finding(spelling_location(cond, written), message)
+        .with_help(format!("remove the quotes around `{placeholder}`"));
+    match written {
+        Some(spelling) if spelling.quote.is_some() && !is_plain(cond) => {
+            let at = Location::new(cond.origin.file, spelling.at);
+            d.with_safe_fix(format!("write `{placeholder}`"), at, placeholder)
+        }
+        _ => d,
+    }
+}
+
 /// Checks the operands of `and` and `or`: lone literals, comparisons of literals, and repetitions.
 fn parts(cx: &mut RuleContext<'_>, cond: &BoundCondition, expression: &ConditionExpression) {
     match expression {
         ConditionExpression::And(all) | ConditionExpression::Or(all) => {
             alone(cx, cond, all);
-            let claims: Vec<_> = all.iter().map(|part| TestTree::from_expression(part, true).normalized_claim(&|r| path(cond, r))).collect();
-            let same = |at: usize| claims.get(at).is_some_and(|c| c.is_some() && claims.iter().take(at).any(|b| b == c));
-            let literal = |at: usize| all.get(at).is_some_and(|part| lone_literals(part).is_some());
-            if (0..all.len()).any(|at| same(at) && !literal(at)) {
+            if has_repetition(cond, all) {
                 let message = "this part of the condition has no effect: it is a repetition";
                 let d = cx.new_finding(cond.origin, message);
                 cx.report_finding(d.with_help("compare with another value, or remove one of the two"));
             }
-            all.iter().filter(|part| lone_literals(part).is_none()).for_each(|part| parts(cx, cond, part));
+            for part in all {
+                if lone_literals(part).is_none() {
+                    parts(cx, cond, part);
+                }
+            }
         }
         ConditionExpression::Not(inner) => parts(cx, cond, inner),
         ConditionExpression::Compare(operands, _) if operands.iter().all(|o| lone_literals(o).is_some()) => {
             let holds = cond.condition.with_expression(expression.clone()).evaluate_in(&EmptyScope).unwrap_or(false);
             let literals = collect_literals(expression);
-            let first = literals.iter().filter_map(|l| literal_spelling(cond, l.1));
-            let at = first.clone().find(|s| s.is_name).or_else(|| first.clone().next());
+            let spellings: Vec<_> = literals.iter().filter_map(|(_, at)| literal_spelling(cond, *at)).collect();
+            let likely_name = spellings.iter().find(|s| s.is_name).or(spellings.first());
             let message = format!("this comparison reads no value, so it is always {holds}");
-            let d = cx.new_finding(spelling_location(cond, at), message);
-            cx.report_finding(braces(cond, expression, d).unwrap_or_else(|d| d.with_help("compare a value")));
+            let d = cx.new_finding(spelling_location(cond, likely_name.copied()), message);
+            cx.report_finding(match braces(cond, expression, d) {
+                Ok(d) => d,
+                Err(d) => d.with_help("compare a value"),
+            });
         }
         _ => {}
     }
 }
 
+/// Whether one of these parts that compares something says the same as one before it.
+fn has_repetition(cond: &BoundCondition, all: &[ConditionExpression]) -> bool {
+    let mut claims = Vec::new();
+    for part in all {
+        let claim = TestTree::from_expression(part, true).normalized_claim(&|r| path(cond, r));
+        if claim.is_some() && claims.contains(&claim) && lone_literals(part).is_none() {
+            return true;
+        }
+        claims.push(claim);
+    }
+    false
+}
+
 /// Lone literals as operands; their truth is known.
 fn alone(cx: &mut RuleContext<'_>, cond: &BoundCondition, all: &[ConditionExpression]) {
     let Some(first) = all.iter().position(|part| lone_literals(part).is_some()) else { return };
-    let before = all.get(..first).unwrap_or_default().iter().rev();
+    let (before, rest) = all.split_at(first);
     // One finding for several in a row.
-    let row = all.iter().skip(first).map_while(lone_literals).flatten().collect::<Vec<_>>();
+    let row: Vec<_> = rest.iter().map_while(lone_literals).flatten().collect();
     let Some((value, at)) = row.first() else { return };
     let always = value.truth_value().unwrap_or(true);
     let message = format!("`{}` is not compared with anything, so it is always {always}", value.to_text());
-    let d = cx.new_finding(spelling_location(cond, literal_spelling(cond, *at)), message);
+    let written = literal_spelling(cond, *at);
+    let d = cx.new_finding(spelling_location(cond, written), message);
     let words = cond.condition.dialect_words();
-    let name = literal_spelling(cond, *at).filter(|s| s.is_name);
-    cx.report_finding(match before.filter_map(|part| meant(cond, part, &row)).next() {
-        _ if name.is_some() => d.with_help(format!("write a name in braces: `{}`", words.read_syntax(&value.to_text()))),
+    let is_name = matches!(written, Some(spelling) if spelling.is_name);
+    cx.report_finding(match before.iter().rev().find_map(|part| meant(cond, part, &row)) {
+        _ if is_name => d.with_help(format!("write a name in braces: `{}`", words.read_syntax(&value.to_text()))),
         Some(meant) => d.with_help(format!("write `{meant}`")),
         None => d.with_help(format!("write a comparison on each side: `{}`", words.example)),
     });
@@ -120,11 +155,12 @@ fn meant(cond: &BoundCondition, before: &ConditionExpression, more: &[(&Value, O
         other => (other, false),
     };
     let ConditionExpression::Compare(operands, comparisons) = inner else { return None };
-    let ([ConditionExpression::Reference(r), right], [comparison]) = (operands.as_slice(), comparisons.as_slice()) else {
+    let ([ConditionExpression::Reference(r), right], [comparison]) = (operands.as_slice(), comparisons.as_slice())
+    else {
         return None;
     };
     let words = cond.condition.dialect_words();
-    let path = words.read_syntax(&cond.condition.references().get(*r as usize).map(Reference::dotted_path)?);
+    let path = words.read_syntax(&path(cond, *r)?);
     let equal = match comparison {
         ComparisonOperator::Equal | ComparisonOperator::In => Some(!turned),
         ComparisonOperator::NotEqual | ComparisonOperator::NotIn => Some(turned),
@@ -139,7 +175,10 @@ fn meant(cond: &BoundCondition, before: &ConditionExpression, more: &[(&Value, O
         }
         _ => {
             let (value, at) = more.first()?;
-            let quotes = if literal_spelling(cond, *at).is_some_and(|s| s.quoted) { "'" } else { "" };
+            let quotes = match literal_spelling(cond, *at) {
+                Some(spelling) if spelling.quoted => "'",
+                _ => "",
+            };
             Some(format!("{path} {} {quotes}{}{quotes}", comparison.operator_sign(), value.to_text()))
         }
     }
@@ -150,10 +189,11 @@ fn meant(cond: &BoundCondition, before: &ConditionExpression, more: &[(&Value, O
 fn braces(cond: &BoundCondition, expression: &ConditionExpression, d: Diagnostic) -> Result<Diagnostic, Diagnostic> {
     let words = cond.condition.dialect_words();
     let literals = collect_literals(expression);
-    let mut bare = literals.iter().filter_map(|(v, at)| Some((v.as_str()?, literal_spelling(cond, *at)?))).filter(|l| !l.1.quoted);
-    let Some((word, written)) = bare.clone().find(|(_, s)| s.is_name).or_else(|| bare.next()) else { return Err(d) };
+    let bare = unquoted_words(cond, &literals);
+    let likely_name = bare.iter().find(|(_, spelling)| spelling.is_name).or(bare.first());
+    let Some((word, written)) = likely_name else { return Err(d) };
     let placeholder = words.read_syntax(word);
-    if placeholder == word {
+    if placeholder == *word {
         return Err(d);
     }
     let d = d.with_help(format!("write a name in braces: `{placeholder}`"));
@@ -174,22 +214,43 @@ fn braces(cond: &BoundCondition, expression: &ConditionExpression, d: Diagnostic
     Ok(d.with_safe_fix(message, cond.origin, format!("\"{before}{placeholder}{after}\"")))
 }
 
+/// The literals that are text without quotes.
+fn unquoted_words<'c>(
+    cond: &'c BoundCondition,
+    literals: &[(&'c Value, Option<u32>)],
+) -> Vec<(&'c str, &'c LiteralSpelling)> {
+    let mut bare = Vec::new();
+    for (value, at) in literals {
+        if let (Some(word), Some(spelling)) = (value.as_str(), literal_spelling(cond, *at))
+            && !spelling.quoted
+        {
+            bare.push((word, spelling));
+        }
+    }
+    bare
+}
+
 /// Whether a literal is a placeholder that is only text because of its quotes.
 fn is_quoted_placeholder(cond: &BoundCondition, literal: &Value) -> bool {
     let (Some(text), reads) = (literal.as_str(), cond.condition.dialect_words().read_syntax("")) else { return false };
     let (open, close) = reads.split_at(reads.len() / 2);
-    let inner = text.strip_prefix(open).and_then(|t| t.strip_suffix(close)).filter(|_| !open.is_empty());
-    let part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
-    inner.map(str::trim).is_some_and(|path| !path.is_empty() && path.chars().all(part))
+    if open.is_empty() {
+        return false;
+    }
+    let Some(path) = text.strip_prefix(open) else { return false };
+    let Some(path) = path.strip_suffix(close) else { return false };
+    let path = path.trim();
+    !path.is_empty() && path.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
 }
 
 /// The literals of an expression, in order.
 fn collect_literals(expression: &ConditionExpression) -> Vec<(&Value, Option<u32>)> {
     match expression {
         ConditionExpression::Literal(value, at) => vec![(value, at.0)],
-        ConditionExpression::And(of) | ConditionExpression::Or(of) | ConditionExpression::List(of) | ConditionExpression::Compare(of, _) => {
-            of.iter().flat_map(collect_literals).collect()
-        }
+        ConditionExpression::And(of)
+        | ConditionExpression::Or(of)
+        | ConditionExpression::List(of)
+        | ConditionExpression::Compare(of, _) => of.iter().flat_map(collect_literals).collect(),
         ConditionExpression::Not(inner) => collect_literals(inner),
         _ => Vec::new(),
     }
@@ -205,7 +266,10 @@ fn is_plain(cond: &BoundCondition) -> bool {
 }
 
 fn spelling_location(cond: &BoundCondition, written: Option<&LiteralSpelling>) -> Location {
-    written.map_or(cond.origin, |s| Location::new(cond.origin.file, s.at))
+    match written {
+        Some(spelling) => Location::new(cond.origin.file, spelling.at),
+        None => cond.origin,
+    }
 }
 
 /// A scope without values.

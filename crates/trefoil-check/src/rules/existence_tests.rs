@@ -4,7 +4,7 @@
 use std::cell::OnceCell;
 
 use trefoil_ir::types::{ValueKind, ValueType};
-use trefoil_ir::{BoundCondition, FlowId, Step, StepKind, walk};
+use trefoil_ir::{BoundCondition, FlowId, StepKind, TextRole, walk};
 use trefoil_syntax::Location;
 use trefoil_syntax::hash::HashMap;
 use trefoil_template::{ComparisonOperator, ConditionExpression, Value};
@@ -35,8 +35,10 @@ pub(super) fn run(cx: &mut RuleContext<'_>, wanted: bool) {
             );
         }
     }
-    for ConstantConditionPart { at, message, help, .. } in found.into_iter().filter(|found| found.holds == wanted) {
-        cx.report_finding(cx.new_finding(at, message).with_help(help));
+    for ConstantConditionPart { at, holds, message, help } in found {
+        if holds == wanted {
+            cx.report_finding(cx.new_finding(at, message).with_help(help));
+        }
     }
 }
 
@@ -57,23 +59,22 @@ fn parts<'m>(
     so: &str,
     found: &mut Vec<ConstantConditionPart>,
 ) {
-    let read = |reference: u32| -> Option<(Location, &'m ValueRead<'m>)> {
-        let at = Location::new(cond.origin.file, *cond.spans.get(reference as usize)?);
-        let read = *reads.get_or_init(|| in_conditions(model)).get(&at)?;
-        let sure =
-            read.defined == ReadPresence::Always && !read.optional && read.stop.is_none() && read.undeclared.is_none();
-        (sure && read.reference.is_some_and(|r| r.default.is_none())).then_some((at, read))
-    };
     match part {
         ConditionExpression::And(all) => {
-            all.iter().for_each(|p| parts(model, reads, cond, p, "this part of the condition has no effect", found));
+            for part in all {
+                parts(model, reads, cond, part, "this part of the condition has no effect", found);
+            }
         }
-        ConditionExpression::Or(all) => all.iter().for_each(|p| parts(model, reads, cond, p, so, found)),
-        ConditionExpression::Reference(r) => {
-            let Some((at, read)) = read(*r).filter(|(_, read)| is_true(&read.schema) && is_answered(model, read))
-            else {
+        ConditionExpression::Or(all) => {
+            for part in all {
+                parts(model, reads, cond, part, so, found);
+            }
+        }
+        ConditionExpression::Reference(reference) => {
+            let Some((at, read)) = certain_read(model, reads, cond, *reference) else { return };
+            if !is_true(&read.schema) || !is_answered(model, read) {
                 return;
-            };
+            }
             let message =
                 format!("`{}` is always true here, because it always has a value and is never empty", read.path_text());
             found.push(ConstantConditionPart {
@@ -84,21 +85,11 @@ fn parts<'m>(
             });
         }
         ConditionExpression::Compare(operands, comparisons) => {
-            let ([a, b], [comparison]) = (operands.as_slice(), comparisons.as_slice()) else { return };
-            let ((ConditionExpression::Reference(r), ConditionExpression::Literal(Value::Null, _))
-            | (ConditionExpression::Literal(Value::Null, _), ConditionExpression::Reference(r))) = (a, b)
-            else {
+            let Some((reference, always)) = null_test(operands, comparisons) else { return };
+            let Some((at, read)) = certain_read(model, reads, cond, reference) else { return };
+            if read.schema.is_nullable() || !is_answered(model, read) {
                 return;
-            };
-            let always = match comparison {
-                ComparisonOperator::NotEqual => true,
-                ComparisonOperator::Equal => false,
-                _ => return,
-            };
-            let Some((at, read)) = read(*r).filter(|(_, read)| !read.schema.is_nullable() && is_answered(model, read))
-            else {
-                return;
-            };
+            }
             let verdict = if always { "is always true" } else { "can never be true" };
             let message =
                 format!("this comparison {verdict}: `{}` always has a value here and is never null", read.path_text());
@@ -114,24 +105,68 @@ fn parts<'m>(
     }
 }
 
+/// The read of a reference that certainly has a value, and its place.
+fn certain_read<'m>(
+    model: &'m SemanticModel<'m>,
+    reads: &OnceCell<ConditionReads<'m>>,
+    cond: &BoundCondition,
+    reference: u32,
+) -> Option<(Location, &'m ValueRead<'m>)> {
+    let at = Location::new(cond.origin.file, *cond.spans.get(reference as usize)?);
+    let read = *reads.get_or_init(|| in_conditions(model)).get(&at)?;
+    let sure =
+        read.defined == ReadPresence::Always && !read.optional && read.stop.is_none() && read.undeclared.is_none();
+    if sure && read.reference?.default.is_none() { Some((at, read)) } else { None }
+}
+
+/// The reference that a comparison tests for null, and whether the comparison holds if it is not null.
+fn null_test(operands: &[ConditionExpression], comparisons: &[ComparisonOperator]) -> Option<(u32, bool)> {
+    let ([a, b], [comparison]) = (operands, comparisons) else { return None };
+    let ((ConditionExpression::Reference(reference), ConditionExpression::Literal(Value::Null, _))
+    | (ConditionExpression::Literal(Value::Null, _), ConditionExpression::Reference(reference))) = (a, b)
+    else {
+        return None;
+    };
+    match comparison {
+        ComparisonOperator::NotEqual => Some((*reference, true)),
+        ComparisonOperator::Equal => Some((*reference, false)),
+        _ => None,
+    }
+}
+
 /// Whether a value is a result that is not passed on by a pipeline: the output of a pipeline is null if one of its
 /// steps was skipped or left something out, which its type does not show.
 fn is_answered(model: &SemanticModel<'_>, read: &ValueRead<'_>) -> bool {
-    let program = model.program;
     let slots = read.source.slot_ids();
-    let writes = |step: &&Step| step.out.is_some_and(|out| slots.contains(&out));
-    let simple = |callee: FlowId| {
-        let mut steps = model.steps_of(callee).iter().map(|(_, id)| &program.steps[*id]);
-        steps.all(|s| s.when.is_none() && !matches!(s.kind, StepKind::Call(_) | StepKind::ForEach(_)))
-    };
-    let mut writers = model.steps_of(read.flow).iter().map(|(_, id)| &program.steps[*id]).filter(writes);
-    writers.all(|step| walk::callees_of(step).into_iter().all(simple))
+    for (_, id) in model.steps_of(read.flow) {
+        let step = &model.program.steps[*id];
+        if let Some(out) = step.out
+            && slots.contains(&out)
+            && !walk::callees_of(step).into_iter().all(|callee| is_simple(model, callee))
+        {
+            return false;
+        }
+    }
+    true
+}
+
+/// Whether a flow runs all of its steps, and passes on nothing from other flows.
+fn is_simple(model: &SemanticModel<'_>, flow: FlowId) -> bool {
+    for (_, id) in model.steps_of(flow) {
+        let step = &model.program.steps[*id];
+        if step.when.is_some() || matches!(step.kind, StepKind::Call(_) | StepKind::ForEach(_)) {
+            return false;
+        }
+    }
+    true
 }
 
 fn in_conditions<'m>(model: &'m SemanticModel<'m>) -> ConditionReads<'m> {
-    let conditions = model.value_reads().iter().filter(|r| r.position == trefoil_ir::TextRole::Condition);
     let mut reads: ConditionReads<'m> = HashMap::default();
-    for read in conditions {
+    for read in model.value_reads() {
+        if read.position != TextRole::Condition {
+            continue;
+        }
         // If one of several flows knows less about it, the result is not certain.
         let less = read.defined != ReadPresence::Always;
         if less || !reads.contains_key(&read.at) {
@@ -146,21 +181,30 @@ fn is_true(of: &ValueType) -> bool {
     if let Some(choices) = of.allowed_values() {
         return !choices.is_empty() && choices.iter().all(|c| c.truth_value() == Some(true));
     }
-    let least = |key: &str| of.keyword_limit(key).is_some_and(|n| n >= 1.0);
     let Some(kinds) = of.value_kinds() else { return false };
-    !kinds.is_empty()
-        && kinds.iter().all(|kind| match kind {
-            ValueKind::Text => least("minLength"),
-            ValueKind::List => least("minItems"),
-            ValueKind::Number => {
-                of.keyword_limit("minimum").is_some_and(|n| n > 0.0)
-                    || of.keyword_limit("maximum").is_some_and(|n| n < 0.0)
-                    || of.keyword_limit("exclusiveMinimum").is_some_and(|n| n >= 0.0)
+    !kinds.is_empty() && kinds.iter().all(|kind| is_kind_true(of, kind))
+}
+
+/// Whether every value of a type that is of this kind is truthy.
+fn is_kind_true(of: &ValueType, kind: ValueKind) -> bool {
+    let has_least = |keyword: &str| matches!(of.keyword_limit(keyword), Some(least) if least >= 1.0);
+    match kind {
+        ValueKind::Text => has_least("minLength"),
+        ValueKind::List => has_least("minItems"),
+        ValueKind::Number => {
+            matches!(of.keyword_limit("minimum"), Some(least) if least > 0.0)
+                || matches!(of.keyword_limit("maximum"), Some(most) if most < 0.0)
+                || matches!(of.keyword_limit("exclusiveMinimum"), Some(below) if below >= 0.0)
+        }
+        ValueKind::Object => {
+            if let Some(object) = of.as_object()
+                && let Some(required) = &object.required
+                && !required.is_empty()
+            {
+                return true;
             }
-            ValueKind::Object => {
-                let required = of.as_object().and_then(|object| object.required.as_ref());
-                required.is_some_and(|all| !all.is_empty()) || least("minProperties")
-            }
-            ValueKind::Boolean | ValueKind::Null => false,
-        })
+            has_least("minProperties")
+        }
+        ValueKind::Boolean | ValueKind::Null => false,
+    }
 }

@@ -2,10 +2,9 @@
 //! text, or a value is replaced before it was read (`write-conflict`).
 
 use std::cmp::Ordering;
-use std::sync::Arc;
 
 use trefoil_ir::types::ValueKind;
-use trefoil_ir::{ComposedPart, DeclarationKind, FlowId, NodeId, Source, StepGraph};
+use trefoil_ir::{ComposedPart, DeclarationKind, FlowId, NodeId, Source, StepGraph, StepId};
 use trefoil_syntax::hash::HashSet;
 use trefoil_syntax::{Diagnostic, FindingSeverity, Location};
 
@@ -22,7 +21,9 @@ const MOST: usize = 64;
 pub(super) fn run(cx: &mut RuleContext<'_>) {
     let model = cx.model;
     for (flow, graph) in overlap::reachable_graphs(model) {
-        lost(model, flow, graph).into_iter().for_each(|lost| report(cx, graph, &lost));
+        for lost in lost(model, flow, graph) {
+            report(cx, graph, &lost);
+        }
     }
 }
 
@@ -48,13 +49,6 @@ enum LostWriteKind {
 }
 
 fn lost(model: &SemanticModel<'_>, flow: FlowId, graph: &StepGraph) -> Vec<LostWrite> {
-    let single = |part: &ComposedPart| {
-        let member: Vec<&str> = part.member.iter().map(|m| &**m).collect();
-        let walk = model.program_types().source_type(flow, &Source::Slot(part.slot), &member, None);
-        let kinds = walk.schema.solid_kinds();
-        walk.schema.is_answer()
-            || kinds.is_some_and(|kinds| !kinds.contains(ValueKind::Object) && !kinds.contains(ValueKind::List))
-    };
     let (meetings, read) = (GraphConcurrency::for_graph(graph), all_read(model, flow));
     let mut found: Vec<LostWrite> = Vec::new();
     let mut seen = HashSet::default();
@@ -63,8 +57,8 @@ fn lost(model: &SemanticModel<'_>, flow: FlowId, graph: &StepGraph) -> Vec<LostW
         for WriteOverlap { nodes: (first, second), parts: (one, other), .. } in overlaps {
             let Some(NodeConcurrency::InOrder { follows }) = meetings.order_of_pair(first, second) else { continue };
             let how = match one.at.len().cmp(&other.at.len()) {
-                Ordering::Greater if single(other) => LostWriteKind::Above,
-                Ordering::Less if single(one) => LostWriteKind::Below,
+                Ordering::Greater if is_single_value(model, flow, other) => LostWriteKind::Above,
+                Ordering::Less if is_single_value(model, flow, one) => LostWriteKind::Below,
                 Ordering::Equal if follows && !read.iter().any(|source| sees(source, one, other)) => {
                     LostWriteKind::Unread
                 }
@@ -76,6 +70,19 @@ fn lost(model: &SemanticModel<'_>, flow: FlowId, graph: &StepGraph) -> Vec<LostW
         }
     }
     found
+}
+
+/// Whether a written value has no members or items, judging by its type.
+fn is_single_value(model: &SemanticModel<'_>, flow: FlowId, part: &ComposedPart) -> bool {
+    let member: Vec<&str> = part.member.iter().map(|m| &**m).collect();
+    let walk = model.program_types().source_type(flow, &Source::Slot(part.slot), &member, None);
+    if walk.schema.is_answer() {
+        return true;
+    }
+    match walk.schema.solid_kinds() {
+        Some(kinds) => !kinds.contains(ValueKind::Object) && !kinds.contains(ValueKind::List),
+        None => false,
+    }
 }
 
 /// Everything that the flow reads, including the message that a node gets from its predecessor.
@@ -98,9 +105,8 @@ fn sees(source: &Source, part: &ComposedPart, over: &ComposedPart) -> bool {
 
 fn report(cx: &mut RuleContext<'_>, graph: &StepGraph, lost: &LostWrite) {
     let program = cx.model.program;
-    let steps = [lost.first, lost.second].map(|id| graph.nodes[id].step);
-    let [one, other] = steps.map(|step| &program.steps[step]);
-    let [first, second] = steps.map(|step| words::step_name(program, step));
+    let (one, other) = (graph.nodes[lost.first].step, graph.nodes[lost.second].step);
+    let (first, second) = (words::step_name(program, one), words::step_name(program, other));
     let (path, over) = (&lost.path, &lost.over);
     let (message, help) = match lost.how {
         LostWriteKind::Above => {
@@ -115,8 +121,10 @@ fn report(cx: &mut RuleContext<'_>, graph: &StepGraph, lost: &LostWrite) {
             "write to a different path, or read the value first",
         ),
     };
-    let place =
-        |step: &trefoil_ir::Step, path: &str| find_write_location(cx.model, step.origin, path).unwrap_or(step.origin);
+    let place = |step: StepId, path: &str| {
+        let node = program.steps[step].origin;
+        find_write_location(cx.model, node, path).unwrap_or(node)
+    };
     let (here, there) = (place(other, over), place(one, path));
     let severity = if lost.how == LostWriteKind::Unread { FindingSeverity::Info } else { FindingSeverity::Warning };
     let d = Diagnostic { severity, ..cx.new_finding(here, message) };
@@ -127,11 +135,22 @@ fn report(cx: &mut RuleContext<'_>, graph: &StepGraph, lost: &LostWrite) {
 pub(super) fn find_write_location(model: &SemanticModel<'_>, node: Location, path: &str) -> Option<Location> {
     let facts = model.facts;
     let extent = facts.declarations.iter().find(|d| d.kind == DeclarationKind::Node && d.at == node)?.extent;
-    let last: Arc<str> = path.rsplit('.').next()?.into();
-    let inside = |at: &Location| at.file == node.file && extent.start <= at.span.start && at.span.end <= extent.end;
-    let keys = facts.declarations.iter().filter(|d| d.kind == DeclarationKind::Key && d.name == last);
-    let places: Vec<Location> = keys.map(|d| d.at).collect();
-    let mentions = facts.mentions.iter().filter(|m| !m.template && m.to.is_some_and(|to| places.contains(&to)));
-    let all = places.iter().copied().chain(mentions.map(|m| m.at));
-    all.filter(inside).min_by_key(|at| at.span.start)
+    let last = path.rsplit('.').next()?;
+    let mut keys = Vec::new();
+    for declaration in &facts.declarations {
+        if declaration.kind == DeclarationKind::Key && *declaration.name == *last {
+            keys.push(declaration.at);
+        }
+    }
+    let mut places = keys.clone();
+    for mention in &facts.mentions {
+        if let Some(to) = mention.to
+            && !mention.template
+            && keys.contains(&to)
+        {
+            places.push(mention.at);
+        }
+    }
+    places.retain(|at| at.file == node.file && extent.start <= at.span.start && at.span.end <= extent.end);
+    places.into_iter().min_by_key(|at| at.span.start)
 }

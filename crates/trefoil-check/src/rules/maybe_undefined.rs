@@ -4,14 +4,15 @@
 //! only some states write.
 
 use trefoil_ir::types::{ValueKind, ValueType};
-use trefoil_ir::{ValueExpression, FlowId, OnStepFailure, TextRole, SlotId, StepId, StepKind};
+use trefoil_ir::{FlowId, OnStepFailure, SlotId, StepId, StepKind, TextRole, ValueExpression};
 use trefoil_syntax::hash::{HashMap, HashSet};
 use trefoil_syntax::{Diagnostic, FindingSeverity};
 use trefoil_template::Value;
 
-use super::unordered_read::{reader_name, state_result};
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
-use crate::semantic::{ReadPresence, SemanticModel, ValueRead, AbsenceReason};
+use super::unknown_property::{is_input_slot, member_names};
+use super::unordered_read::{reader_name, reading_step, state_result};
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
+use crate::semantic::{AbsenceReason, ReadPresence, SemanticModel, ValueRead};
 use crate::words;
 
 pub(super) const RULE: Rule = Rule {
@@ -40,64 +41,83 @@ fn run(cx: &mut RuleContext<'_>) {
             continue;
         }
         let path = read.path_text();
-        let state = state_result(model, &results, read);
-        let failed = state.as_ref().filter(|_| *why == AbsenceReason::Failed).map(|(name, _)| format!("{name} has failed"));
-        let state = state.filter(|_| *why == AbsenceReason::NotVisited);
-        let own = |state| read.step.and_then(|step| model.named_ancestor(step)) == Some(state);
-        let again = state.as_ref().is_some_and(|(_, state)| own(*state));
         if let AbsenceReason::Excluded { .. } = why {
-            let d = cx.new_finding(read.at, format!("`{path}` is always null here: its step is skipped whenever this one runs"));
+            let d = cx.new_finding(
+                read.at,
+                format!("`{path}` is always null here: its step is skipped whenever this one runs"),
+            );
             cx.report_finding(Diagnostic { severity: FindingSeverity::Warning, ..d }.with_help(why.in_words()));
             continue;
         }
-        let message = match state {
-            Some((name, _)) if again => {
+        // In a typical loop, the first pass lacks the result of a later step.
+        let mut usual = *why == AbsenceReason::FirstPass;
+        let message = match (why, state_result(model, &results, read)) {
+            (AbsenceReason::NotVisited, Some((name, state))) if reading_step(model, read) == Some(state) => {
+                usual = true;
                 format!("`{path}` has no value on the first visit of {name}")
             }
-            Some((name, _)) => {
-                format!("`{path}` may have no value, because {name} may not have run before {}", reader_name(model, read))
+            (AbsenceReason::NotVisited, Some((name, _))) => {
+                format!(
+                    "`{path}` may have no value, because {name} may not have run before {}",
+                    reader_name(model, read)
+                )
             }
-            None => {
-                let because = failed.unwrap_or_else(|| because(model, &left, read, why));
-                format!("`{path}` has no value if {because}")
-            }
+            (AbsenceReason::Failed, Some((name, _))) => format!("`{path}` has no value if {name} has failed"),
+            _ => format!("`{path}` has no value if {}", because(model, &left, read, why)),
         };
         let d = cx.new_finding(read.at, message);
-        // In a typical loop, the first pass lacks the result of a later step.
-        let usual = *why == AbsenceReason::FirstPass || again;
         let d = match (read.strict, usual) {
             (true, _) => Diagnostic { severity: FindingSeverity::Warning, ..d },
             (false, true) => Diagnostic { severity: FindingSeverity::Hint, ..d },
             (false, false) => d,
         };
-        let missing = read.words.map(|words| words.missing_advice(&path));
-        cx.report_finding(missing.into_iter().fold(d, |d, help| d.with_help(help)));
+        cx.report_finding(with_missing_advice(d, read, &path));
     }
+}
+
+/// Adds how to handle a missing value in the language of the text.
+fn with_missing_advice(d: Diagnostic, read: &ValueRead<'_>, path: &str) -> Diagnostic {
+    match read.words {
+        Some(words) => d.with_help(words.missing_advice(path)),
+        None => d,
+    }
+}
+
+/// Whether a text is shown to a model or to a person.
+fn is_shown(role: TextRole) -> bool {
+    matches!(role, TextRole::System | TextRole::User | TextRole::Person)
 }
 
 /// A null value that nothing writes before it is read, if text prints it as `null`.
 fn printed_null(cx: &mut RuleContext<'_>, read: &ValueRead<'_>) {
-    let Some(word) = read.words.map(|words| words.null).filter(|word| !word.is_empty()) else { return };
-    let text = matches!(read.position, TextRole::System | TextRole::User | TextRole::Person);
-    let null = read.defined == ReadPresence::Always && read.schema.value_kinds().is_some_and(|kinds| kinds.is_only(ValueKind::Null));
-    if !text || !null || read.guarded || !read.source.slot_ids().is_empty() {
+    let Some(words) = read.words else { return };
+    if words.null.is_empty() || !is_shown(read.position) || read.guarded || read.defined != ReadPresence::Always {
+        return;
+    }
+    let Some(kinds) = read.schema.value_kinds() else { return };
+    if !kinds.is_only(ValueKind::Null) || !read.source.slot_ids().is_empty() {
         return;
     }
     let message =
         format!("`{}` is null here: it is declared without a value, and nothing writes it before", read.path_text());
     let d = Diagnostic { severity: FindingSeverity::Warning, ..cx.new_finding(read.at, message) };
-    cx.report_finding(d.with_help(format!("write `\"\"` for an empty text; a template prints the word `{word}`")));
+    cx.report_finding(
+        d.with_help(format!("write `\"\"` for an empty text; a template prints the word `{}`", words.null)),
+    );
 }
 
 /// The result of a node that is null if the node has failed, in a text. A default does not help, because null is a value.
 /// Whoever tests the result on an edge knows that.
 fn failed_null(cx: &mut RuleContext<'_>, left: &HashMap<(FlowId, SlotId), StepId>, read: &ValueRead<'_>) {
-    let Some(words) = read.words.filter(|words| !words.null.is_empty()) else { return };
-    let text = matches!(read.position, TextRole::System | TextRole::User | TextRole::Person);
+    let Some(words) = read.words else { return };
+    if words.null.is_empty() || !is_shown(read.position) {
+        return;
+    }
     let [slot] = read.source.slot_ids()[..] else { return };
-    let Some(node) = left.get(&(read.flow, slot)).filter(|_| text) else { return };
+    let Some(node) = left.get(&(read.flow, slot)) else { return };
     let on_failure = &cx.model.program.steps[*node].policy.on_failure;
-    let becomes_null = matches!(on_failure, OnStepFailure::Use(value) if matches!(&**value, ValueExpression::Const(Value::Null)));
+    let becomes_null =
+        matches!(on_failure, OnStepFailure::Use(value) if matches!(&**value, ValueExpression::Const(Value::Null)));
     if !becomes_null || is_tested(cx.model, read.flow, slot) {
         return;
     }
@@ -118,7 +138,7 @@ fn not_required(cx: &mut RuleContext<'_>, read: &ValueRead<'_>) {
     }
     let Some(reference) = read.reference else { return };
     let flow = &cx.model.program.flows[read.flow];
-    let path: Vec<&str> = reference.path.iter().skip(usize::from(reference.binding.skip)).map(|s| &*s.name).collect();
+    let path = member_names(reference);
     let Some((name, before)) = path.split_last() else { return };
     let workflow = matches!(cx.model.program.steps[flow.body].kind, StepKind::StateMachine(_));
     if !workflow {
@@ -126,8 +146,7 @@ fn not_required(cx: &mut RuleContext<'_>, read: &ValueRead<'_>) {
     }
     let parent = cx.model.program_types().source_type(read.flow, read.source, before, None).schema;
     let intake = &flow.intake;
-    let given = |slot: &SlotId| *slot == intake.slot || intake.raw.as_ref().is_some_and(|(raw, _)| raw == slot);
-    let of_input = read.source.slot_ids().iter().all(given);
+    let of_input = read.source.slot_ids().iter().all(|slot| is_input_slot(intake, *slot));
     if !may_lack(&parent, name) || of_input && intake.fields.iter().any(|field| field.nullable) {
         return;
     }
@@ -137,43 +156,63 @@ fn not_required(cx: &mut RuleContext<'_>, read: &ValueRead<'_>) {
         false => format!("`{path}` may have no value: its schema does not require it"),
     };
     let d = cx.new_finding(read.at, message);
-    let missing = read.words.map(|words| words.missing_advice(&path));
-    cx.report_finding(missing.into_iter().fold(d, |d, help| d.with_help(help)));
+    cx.report_finding(with_missing_advice(d, read, &path));
 }
 
 /// Whether a type declares a property that its objects need not have.
 fn may_lack(of: &ValueType, name: &str) -> bool {
-    let all = of.type_alternatives().unwrap_or(std::slice::from_ref(of));
-    let declares = |one: &&ValueType| one.declared_members().iter().any(|property| **property == *name);
-    let mut declaring = all.iter().filter(declares).peekable();
-    let required = |one: &ValueType| one.as_object().is_some_and(|object| object.requires_member(name));
-    declaring.peek().is_some() && declaring.all(|one| !required(one))
+    let mut is_declared = false;
+    for alternative in of.type_alternatives().unwrap_or(std::slice::from_ref(of)) {
+        if !alternative.declared_members().iter().any(|property| **property == *name) {
+            continue;
+        }
+        if let Some(object) = alternative.as_object()
+            && object.requires_member(name)
+        {
+            return false;
+        }
+        is_declared = true;
+    }
+    is_declared
 }
 
 /// Whether a condition of an edge reads a slot.
 fn is_tested(model: &SemanticModel<'_>, flow: FlowId, slot: SlotId) -> bool {
-    model.steps_of(flow).iter().any(|(_, id)| match &model.program.steps[*id].kind {
-        StepKind::Graph(graph) => {
-            let edges = graph.nodes.iter().flat_map(|node| &node.incoming).filter_map(|edge| edge.when.as_ref());
-            edges.flat_map(|when| &when.sources).any(|source| source.slot_ids().contains(&slot))
+    for (_, id) in model.steps_of(flow) {
+        let StepKind::Graph(graph) = &model.program.steps[*id].kind else { continue };
+        for edge in graph.nodes.iter().flat_map(|node| &node.incoming) {
+            if let Some(when) = &edge.when
+                && when.sources.iter().any(|source| source.slot_ids().contains(&slot))
+            {
+                return true;
+            }
         }
-        _ => false,
-    })
+    }
+    false
 }
 
 /// Why a path has no value, with the nodes that would have provided one.
-fn because(model: &SemanticModel<'_>, left: &HashMap<(FlowId, SlotId), StepId>, read: &ValueRead<'_>, why: &AbsenceReason) -> String {
+fn because(
+    model: &SemanticModel<'_>,
+    left: &HashMap<(FlowId, SlotId), StepId>,
+    read: &ValueRead<'_>,
+    why: &AbsenceReason,
+) -> String {
     let mut nodes: Vec<StepId> = Vec::new();
-    for node in read.source.slot_ids().into_iter().filter_map(|slot| left.get(&(read.flow, slot))) {
-        if !nodes.contains(node) {
+    for slot in read.source.slot_ids() {
+        if let Some(node) = left.get(&(read.flow, slot))
+            && !nodes.contains(node)
+        {
             nodes.push(*node);
         }
     }
     let names: Vec<String> = nodes.into_iter().map(|node| words::step_name(model.program, node)).collect();
     match (why, names.as_slice()) {
-        (AbsenceReason::NotRun, [one]) => format!("{one} has not completed"),
-        (AbsenceReason::Failed, [one]) => format!("{one} has failed"),
-        (AbsenceReason::NotRun | AbsenceReason::Failed, [_, ..]) => format!("none of {} has completed", names.join(", ")),
+        (AbsenceReason::NotRun, [name]) => format!("{name} has not completed"),
+        (AbsenceReason::Failed, [name]) => format!("{name} has failed"),
+        (AbsenceReason::NotRun | AbsenceReason::Failed, [_, ..]) => {
+            format!("none of {} has completed", names.join(", "))
+        }
         _ => why.in_words(),
     }
 }

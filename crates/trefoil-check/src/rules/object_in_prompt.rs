@@ -1,13 +1,19 @@
 //! An object printed in a text for a model or a person, when one of its fields was probably meant.
 
 use trefoil_ir::types::{ValueKind, ValueType};
-use trefoil_ir::{ValueExpression, FlowId, SlotId, Source, StepKind, BoundTemplate, walk};
-use trefoil_syntax::{Diagnostic, Location, FindingSeverity};
-use trefoil_template::{ConditionExpression, BuiltinFunction};
+use trefoil_ir::{BoundTemplate, CommandCall, FlowId, SlotId, Source, StepKind, ValueExpression, walk};
+use trefoil_syntax::hash::HashMap;
+use trefoil_syntax::{Diagnostic, FindingSeverity, Location};
+use trefoil_template::{BuiltinFunction, ConditionExpression};
 
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
-use crate::semantic::text_pieces::{TextPiece, template_pieces};
+use super::unknown_property::{is_input_slot, member_names};
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 use crate::semantic::SemanticModel;
+use crate::semantic::text_pieces::{TextPiece, template_pieces};
+use crate::words;
+
+/// The maximum number of fields that advice lists.
+const MOST_FIELDS: usize = 8;
 
 pub(super) const RULE: Rule = Rule {
     name: "object-in-prompt",
@@ -20,11 +26,11 @@ pub(super) const RULE: Rule = Rule {
 
 fn run(cx: &mut RuleContext<'_>) {
     let model = cx.model;
-    let mut found: Vec<(Location, String, FindingSeverity, String)> = Vec::new();
+    let mut found = Vec::new();
     for (flow, _, step) in model.all_steps() {
         let texts: Vec<&ValueExpression> = match &step.kind {
             StepKind::Call(call) => call.input.iter().collect(),
-            StepKind::Command(call) => call.arguments.iter().chain(call.env.iter().map(|(_, e)| e)).collect(),
+            StepKind::Command(call) => command_values(call),
             StepKind::Compute(value) => concatenated(value),
             kind => kind.message_texts(),
         };
@@ -43,8 +49,11 @@ fn run(cx: &mut RuleContext<'_>) {
                 if alone && (typed || matches!(expr, ValueExpression::Structured(_))) {
                     return;
                 }
-                let all = printed(model, flow, text).into_iter();
-                found.extend(all.filter(|(_, _, severity, _)| !(alone || command) || *severity == FindingSeverity::Warning));
+                for object in printed(model, flow, text) {
+                    if object.severity == FindingSeverity::Warning || !alone && !command {
+                        found.push(object);
+                    }
+                }
             });
         }
     }
@@ -59,10 +68,27 @@ fn run(cx: &mut RuleContext<'_>) {
             }
         });
     }
-    for (at, message, severity, help) in found {
+    for PrintedObject { at, message, severity, help } in found {
         let d = Diagnostic { severity, ..cx.new_finding(at, message) };
         cx.report_finding(d.with_help(help));
     }
+}
+
+/// An object that a text prints, and what to say about it.
+struct PrintedObject {
+    at: Location,
+    message: String,
+    severity: FindingSeverity,
+    help: String,
+}
+
+/// The arguments and the environment of a command.
+pub(super) fn command_values(call: &CommandCall) -> Vec<&ValueExpression> {
+    let mut values: Vec<&ValueExpression> = call.arguments.iter().collect();
+    for (_, value) in call.env.iter() {
+        values.push(value);
+    }
+    values
 }
 
 /// The parts of a concatenated text.
@@ -76,55 +102,75 @@ fn concatenated(value: &ValueExpression) -> Vec<&ValueExpression> {
     parts
 }
 
-fn printed(model: &SemanticModel<'_>, flow: FlowId, text: &BoundTemplate) -> Vec<(Location, String, FindingSeverity, String)> {
-    let objects: Vec<_> = (0..text.template.references().len())
-        .filter_map(|i| Some((i, object(model, flow, text, i)?)))
-        .collect();
-    if objects.is_empty() {
-        return Vec::new();
+/// The objects that a text prints.
+fn printed(model: &SemanticModel<'_>, flow: FlowId, text: &BoundTemplate) -> Vec<PrintedObject> {
+    let references = text.template.references();
+    let mut objects = HashMap::default();
+    for index in 0..references.len() {
+        if let Some(object) = object(model, flow, text, index) {
+            objects.insert(index, object);
+        }
     }
-    let values = template_pieces(text).into_iter().filter_map(|piece| match piece {
-        TextPiece::Value(value) => Some((value.source_location()?, value.text?.1)),
-        TextPiece::Written(_) => None,
-    });
-    let found = values.filter_map(|(at, i)| {
-        let (_, (severity, fields)) = objects.iter().find(|(index, _)| *index == i)?;
-        if text.template.inner_expressions().iter().any(|e| in_json(e, i) || taken_apart(e, i)) {
-            return None; // Written to be JSON, or what is printed is another value.
+    let mut found = Vec::new();
+    if objects.is_empty() {
+        return found;
+    }
+    for piece in template_pieces(text) {
+        let TextPiece::Value(value) = piece else { continue };
+        let (Some(at), Some((_, index))) = (value.source_location(), value.text) else { continue };
+        let Some((severity, fields)) = objects.get(&index) else { continue };
+        if text.template.inner_expressions().iter().any(|e| in_json(e, index) || taken_apart(e, index)) {
+            continue; // Written to be JSON, or what is printed is another value.
         }
-        let name = text.template.references().get(i)?.dotted_path();
+        let Some(reference) = references.get(index) else { continue };
+        let name = reference.dotted_path();
         if name.is_empty() {
-            return None; // `this` outside of blocks: `loop-variable` tells.
+            continue; // `this` outside of blocks: `loop-variable` tells.
         }
-        let list = fields.iter().take(8).map(|f| format!("`{name}.{f}`")).collect::<Vec<_>>().join(", ");
-        Some((at, format!("`{name}` is an object, so it is printed as JSON"), *severity, format!("its fields are {list}")))
-    });
-    found.collect()
+        let paths = fields.iter().take(MOST_FIELDS).map(|field| format!("{name}.{field}"));
+        found.push(PrintedObject {
+            at,
+            message: format!("`{name}` is an object, so it is printed as JSON"),
+            severity: *severity,
+            help: format!("its fields are {}", words::quoted_names(paths)),
+        });
+    }
+    found
 }
 
 /// The fields of an object that a reference prints as a whole, and the severity.
-fn object(model: &SemanticModel<'_>, flow: FlowId, text: &BoundTemplate, reference: usize) -> Option<(FindingSeverity, Vec<String>)> {
+fn object(
+    model: &SemanticModel<'_>,
+    flow: FlowId,
+    text: &BoundTemplate,
+    reference: usize,
+) -> Option<(FindingSeverity, Vec<String>)> {
     let reference = text.template.references().get(reference)?;
     let source = text.sources.get(reference.binding.source as usize)?;
-    let path: Vec<&str> = reference.path.iter().skip(usize::from(reference.binding.skip)).map(|s| &*s.name).collect();
-    if let (Some(slot), true) = (whole_result(source), path.is_empty()) {
+    let path = member_names(reference);
+    if path.is_empty()
+        && let Some(slot) = whole_result(source)
+    {
         let of = model.program_types().slot_type(flow, slot);
         let fields = fields(&of);
-        return (of.is_kind(ValueKind::Object) && !fields.is_empty()).then_some((FindingSeverity::Warning, fields));
+        let is_object = of.is_kind(ValueKind::Object) && !fields.is_empty();
+        return if is_object { Some((FindingSeverity::Warning, fields)) } else { None };
     }
     let walk = model.program_types().source_type(flow, source, &path, None);
     if walk.stop.is_some() || !walk.schema.is_kind(ValueKind::Object) {
         return None;
     }
     let intake = &model.program.flows[flow].intake;
-    let taken = |slot: &SlotId| intake.slot == *slot || intake.raw.as_ref().is_some_and(|(raw, _)| raw == slot);
-    if path.is_empty() && matches!(source, Source::Slot(slot) if taken(slot)) {
+    if path.is_empty() && matches!(source, Source::Slot(slot) if is_input_slot(intake, *slot)) {
         return None; // All of what was given, as it was given.
     }
     let fields = fields(&walk.schema);
+    if fields.is_empty() {
+        return None;
+    }
     // The whole result of a step includes the wrapper that the format itself adds.
     let wrapped = path.is_empty() && matches!(source, Source::Slot(slot) if wraps(model, flow, *slot));
-    (!fields.is_empty()).then_some((if wrapped { FindingSeverity::Warning } else { FindingSeverity::Info }, fields))
+    Some((if wrapped { FindingSeverity::Warning } else { FindingSeverity::Info }, fields))
 }
 
 /// The slot of a step's result that is read as a whole, together with values next to its answer.
@@ -132,7 +178,7 @@ fn whole_result(source: &Source) -> Option<SlotId> {
     let Source::Compose { parts, .. } = source else { return None };
     let (first, rest) = parts.split_first()?;
     let whole = first.at.is_empty() && first.member.is_empty() && rest.iter().all(|p| p.slot == first.slot);
-    whole.then_some(first.slot)
+    if whole { Some(first.slot) } else { None }
 }
 
 /// Whether an expression converts this reference to JSON.
@@ -140,7 +186,9 @@ pub(super) fn in_json(expression: &ConditionExpression, reference: usize) -> boo
     let ConditionExpression::Call(function, arguments) = expression else { return false };
     arguments.iter().any(|a| match a {
         ConditionExpression::Reference(r) => *function == BuiltinFunction::Json && *r as usize == reference,
-        ConditionExpression::Call(BuiltinFunction::Default, of) if *function == BuiltinFunction::Json => of.contains(&ConditionExpression::Reference(reference as u32)),
+        ConditionExpression::Call(BuiltinFunction::Default, of) if *function == BuiltinFunction::Json => {
+            of.contains(&ConditionExpression::Reference(reference as u32))
+        }
         other => in_json(other, reference),
     })
 }
@@ -159,8 +207,8 @@ fn taken_apart(expression: &ConditionExpression, reference: usize) -> bool {
 fn fields(of: &ValueType) -> Vec<String> {
     let mut all: Vec<String> = of.object_members().map(|(name, _)| name.to_string()).collect();
     let [any_of, ..] = of.schema_forms();
-    for one in any_of {
-        for field in fields(one) {
+    for alternative in any_of {
+        for field in fields(alternative) {
             if !all.contains(&field) {
                 all.push(field);
             }
@@ -171,6 +219,8 @@ fn fields(of: &ValueType) -> Vec<String> {
 
 /// Whether a slot holds a step's result in a wrapper that the format adds.
 fn wraps(model: &SemanticModel<'_>, flow: FlowId, slot: SlotId) -> bool {
-    let mut steps = model.steps_of(flow).iter().map(|(_, id)| &model.program.steps[*id]);
-    steps.any(|s| s.out == Some(slot) && s.shape.is_some())
+    model.steps_of(flow).iter().any(|(_, id)| {
+        let step = &model.program.steps[*id];
+        step.out == Some(slot) && step.shape.is_some()
+    })
 }

@@ -1,12 +1,12 @@
 //! A condition that compares an answer with a word that the prompt spells with different capitals.
 
-use trefoil_ir::types::ValueKind;
+use trefoil_ir::types::{ValueKind, ValueType};
 use trefoil_ir::{FlowId, SlotId, StepId};
-use trefoil_syntax::{Location, FindingSeverity};
 use trefoil_syntax::hash::HashMap;
-use trefoil_template::{ComparisonOperator, Value};
+use trefoil_syntax::{FindingSeverity, Location};
+use trefoil_template::ComparisonOperator;
 
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 use crate::semantic::message_texts::{self, MessageText};
 
 pub(super) const RULE: Rule = Rule {
@@ -20,25 +20,42 @@ pub(super) const RULE: Rule = Rule {
 
 fn run(cx: &mut RuleContext<'_>) {
     let model = cx.model;
-    let outs = model.all_steps().filter_map(|(flow, id, step)| Some(((flow, step.out?), id)));
-    let writers: HashMap<(FlowId, SlotId), StepId> = outs.collect();
+    let mut writers: HashMap<(FlowId, SlotId), StepId> = HashMap::default();
+    for (flow, id, step) in model.all_steps() {
+        if let Some(out) = step.out {
+            writers.insert((flow, out), id);
+        }
+    }
     for compared in model.typed_comparisons() {
         if !matches!(compared.comparison, ComparisonOperator::Equal | ComparisonOperator::NotEqual) {
             continue;
         }
-        let Some(word) = compared.other.literal.as_ref().and_then(Value::as_str).filter(|w| is_word(w)) else { continue };
-        // If the choices are declared, a wrong one is reported by `never-true`; other kinds of values are not text from
-        // a model.
-        let text = compared.value.schema.solid_kinds().is_none_or(|kinds| kinds.contains(ValueKind::Text));
-        if !text || compared.value.schema.allowed_values().is_some() {
+        let Some(literal) = &compared.other.literal else { continue };
+        let Some(word) = literal.as_str() else { continue };
+        if !is_word(word) || !is_free_text(&compared.value.schema) {
             continue;
         }
-        let steps = compared.value.slots.iter().filter_map(|slot| writers.get(&(compared.flow, *slot)));
-        let told: Vec<MessageText> = steps.flat_map(|step| message_texts::by_step(model.program, *step)).collect();
+        let mut told: Vec<MessageText> = Vec::new();
+        for slot in &compared.value.slots {
+            if let Some(step) = writers.get(&(compared.flow, *slot)) {
+                told.extend(message_texts::by_step(model.program, *step));
+            }
+        }
         let Some((asked, at)) = written_otherwise(word, &told) else { continue };
         let message = format!("this compares with `{word}`, but the prompt asks for `{asked}`");
         let d = cx.new_finding(compared.at, message).with_label(at, "the prompt");
         cx.report_finding(d.with_help("capitals count in comparisons: write the word the same way in both places"));
+    }
+}
+
+/// Whether values may be text from a model. If the choices are declared, a wrong one is reported by `never-true`.
+fn is_free_text(schema: &ValueType) -> bool {
+    if schema.allowed_values().is_some() {
+        return false;
+    }
+    match schema.solid_kinds() {
+        Some(kinds) => kinds.contains(ValueKind::Text),
+        None => true,
     }
 }
 
@@ -53,20 +70,30 @@ fn is_word(text: &str) -> bool {
 fn written_otherwise<'t>(word: &str, told: &'t [MessageText]) -> Option<(&'t str, Location)> {
     let lower = word.to_lowercase();
     let mut other = None;
-    for one in told {
-        for (before, found) in words(&one.words).filter(|(_, found)| found.to_lowercase() == lower) {
+    for text in told {
+        for found in words(&text.words) {
+            if found.to_lowercase() != lower {
+                continue;
+            }
             if found == word {
                 return None;
             }
             // In a sentence, a word is not necessarily the required answer, unless it is emphasised.
             let capitals = found.len() > 1 && found.to_uppercase() == *found;
-            if capitals || matches!(before, Some('"' | '\'' | '`')) {
-                other.get_or_insert((found, one.at));
+            if capitals || matches!(char_before(&text.words, found), Some('"' | '\'' | '`')) {
+                other.get_or_insert((found, text.at));
             }
         }
-        let mut listed = message_texts::word_lists(&one.words).into_iter().filter_map(|list| among(&lower, &list));
-        if let Some(found) = listed.rfind(|found| *found != word) {
-            other.get_or_insert((found, one.at));
+        let mut listed = None;
+        for list in message_texts::word_lists(&text.words) {
+            if let Some(found) = among(&lower, &list)
+                && found != word
+            {
+                listed = Some(found);
+            }
+        }
+        if let Some(found) = listed {
+            other.get_or_insert((found, text.at));
         }
     }
     other
@@ -76,16 +103,20 @@ fn written_otherwise<'t>(word: &str, told: &'t [MessageText]) -> Option<(&'t str
 /// sentence.
 fn among<'t>(lower: &str, list: &[&'t str]) -> Option<&'t str> {
     let at = list.iter().position(|word| word.to_lowercase() == lower)?;
+    let word = *list.get(at)?;
     let small = |word: &&str| !word.starts_with(char::is_uppercase);
     let starts_a_sentence = at == 0 && list.iter().skip(1).all(small);
-    list.get(at).copied().filter(|word| !starts_a_sentence || small(word))
+    if starts_a_sentence && !small(&word) { None } else { Some(word) }
 }
 
-/// The words of a text, each with the character before it.
-fn words(text: &str) -> impl Iterator<Item = (Option<char>, &str)> {
-    text.split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-'))).filter(|word| !word.is_empty()).map(|word| {
-        // A subslice of the text, whose offset follows from the addresses.
-        let at = word.as_ptr() as usize - text.as_ptr() as usize;
-        (text.get(..at).and_then(|before| before.chars().next_back()), word)
-    })
+/// The words of a text.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-'))).filter(|word| !word.is_empty())
+}
+
+/// The character of a text before one of its words.
+fn char_before(text: &str, word: &str) -> Option<char> {
+    // A subslice of the text, whose offset follows from the addresses.
+    let at = word.as_ptr() as usize - text.as_ptr() as usize;
+    text.get(..at)?.chars().next_back()
 }

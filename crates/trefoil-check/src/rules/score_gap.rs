@@ -1,13 +1,16 @@
 //! Numbers between two ranges that no condition covers.
 
-use trefoil_ir::solver::{ConditionCase, CaseValue, ConditionCases};
+use trefoil_ir::solver::{CaseValue, ConditionCase, ConditionCases};
 use trefoil_ir::types::ValueKind;
 use trefoil_ir::walk::{self, EvaluatedPart};
-use trefoil_ir::{BoundCondition, GraphEdge, ValueExpression, StepGraph, IndexVec, NodeId, Program, WorkflowState, StepKind, ConsensusStrategy};
-use trefoil_syntax::{Location, FindingSeverity};
-use trefoil_template::{ConditionExpression, Value};
+use trefoil_ir::{
+    BoundCondition, ConsensusStrategy, GraphEdge, IndexVec, NodeId, Program, StepGraph, StepKind, ValueExpression,
+    WorkflowState,
+};
+use trefoil_syntax::{FindingSeverity, Location};
+use trefoil_template::ConditionExpression;
 
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 use crate::words;
 
 pub(super) const RULE: Rule = Rule {
@@ -27,9 +30,12 @@ fn run(cx: &mut RuleContext<'_>) {
                 continue;
             }
             let step = &program.steps[state.step];
-            let Some(gap) = exits.gap.as_ref().filter(|g| g.numeric && !g.value.is_empty() && !by_majority(program, state)) else { continue };
+            let Some(gap) = &exits.gap else { continue };
+            if !gap.numeric || gap.value.is_empty() || by_majority(program, state) {
+                continue;
+            }
             // What is no number matches none of them: other rules report that at the comparison.
-            if state.transitions.iter().filter_map(|t| t.when.as_ref()).any(|when| reads_no_number(cx, when)) {
+            if state.transitions.iter().any(|t| matches!(&t.when, Some(when) if reads_no_number(cx, when))) {
                 continue;
             }
             let message = format!("no transition of `{}` matches {}, so the run would fail", state.name, gap.value);
@@ -37,8 +43,9 @@ fn run(cx: &mut RuleContext<'_>) {
             for transition in &state.transitions {
                 finding = finding.with_label(transition.origin, format!("`{}`", transition.text));
             }
-            cx.report_finding(match cx.model.format_words().transitions.map(|words| words.condition_line(words.always)) {
-                Some(always) => {
+            cx.report_finding(match cx.model.format_words().transitions {
+                Some(words) => {
+                    let always = words.condition_line(words.always);
                     finding.with_help(format!("let the ranges meet, or add a last transition with `{always}`"))
                 }
                 None => finding.with_help("let the ranges meet"),
@@ -56,11 +63,17 @@ fn run(cx: &mut RuleContext<'_>) {
 fn reads_no_number(cx: &RuleContext<'_>, when: &BoundCondition) -> bool {
     let span = when.origin.span;
     let here = |at: Location| at.file == when.origin.file && span.start <= at.span.start && at.span.end <= span.end;
-    cx.model.typed_comparisons().iter().filter(|compared| here(compared.at)).any(|compared| {
-        let kinds = compared.value.schema.solid_kinds();
-        let text = compared.value.schema.is_answer();
-        !text && kinds.is_some_and(|kinds| !kinds.contains(ValueKind::Number))
-    })
+    for compared in cx.model.typed_comparisons() {
+        let schema = &compared.value.schema;
+        if here(compared.at)
+            && !schema.is_answer()
+            && let Some(kinds) = schema.solid_kinds()
+            && !kinds.contains(ValueKind::Number)
+        {
+            return true;
+        }
+    }
+    false
 }
 
 /// Whether the score of a state is that of a majority vote, which has three possible values.
@@ -83,8 +96,10 @@ pub(super) fn by_majority(program: &Program, state: &WorkflowState) -> bool {
 /// Two or more edges of a node that distinguish ranges and leave a gap.
 fn edges(cx: &mut RuleContext<'_>, graph: &StepGraph) {
     let mut leaving: IndexVec<NodeId, Vec<&GraphEdge>> = graph.nodes.map(|_| Vec::new());
-    for edge in graph.nodes.iter().flat_map(|n| &n.incoming) {
-        leaving[edge.from].push(edge);
+    for node in graph.nodes.iter() {
+        for edge in &node.incoming {
+            leaving[edge.from].push(edge);
+        }
     }
     for (node, out) in graph.nodes.iter().zip(leaving) {
         let conditions: Vec<_> = out.iter().filter_map(|e| e.when.as_ref()).collect();
@@ -95,47 +110,63 @@ fn edges(cx: &mut RuleContext<'_>, graph: &StepGraph) {
         if conditions.iter().any(|c| asks_for_text(c.condition.expression_tree())) {
             continue;
         }
-        let Some(cases) = ConditionCases::new(conditions.iter().copied(), &|_, _| None) else { continue };
-        let one = matches!(cases.values(), [value] if CaseValue::is_ordered(value));
-        if !one || (0..conditions.len()).any(|c| cases.is_open(c)) {
-            continue;
-        }
-        let unmatched = |case: &ConditionCase<'_>| !(0..conditions.len()).any(|c| case.condition_holds(c));
-        // Values that are not numbers match no range, but the ranges are not about them.
-        let number = |case: &ConditionCase<'_>| case.value_of_read(0).and_then(Value::as_f64);
-        // Numbers beyond all ranges are not a gap: a graph may end there.
-        let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
-        cases.visit_cases(true, &mut |case| {
-            if let Some(n) = number(case).filter(|_| !unmatched(case)) {
-                (low, high) = (low.min(n), high.max(n));
-            }
-            true
-        });
-        let mut gap = None;
-        cases.visit_cases(false, &mut |case| {
-            let found = number(case).is_some_and(|n| low < n && n < high) && unmatched(case);
-            if found {
-                gap = Some(case.describe_values(&unmatched));
-            }
-            !found
-        });
-        let Some((gap, first)) = gap.zip(conditions.first()) else { continue };
+        let Some(gap) = uncovered_numbers(&conditions) else { continue };
+        let Some((first, others)) = conditions.split_first() else { continue };
         let message = format!("no edge from {} covers {gap}", words::step_name(cx.model.program, node.step));
         let mut finding = cx.new_finding(first.origin, message);
-        for cond in conditions.iter().skip(1) {
+        for cond in others {
             finding = finding.with_label(cond.origin, "nor does this one");
         }
         cx.report_finding(finding.with_help("let the ranges meet, or add an edge for the rest"));
     }
 }
 
+/// The numbers between those for which one of the conditions holds, for which none does, if all compare one value.
+fn uncovered_numbers(conditions: &[&BoundCondition]) -> Option<String> {
+    let cases = ConditionCases::new(conditions.iter().copied(), &|_, _| None)?;
+    let is_single = matches!(cases.values(), [value] if CaseValue::is_ordered(value));
+    if !is_single || (0..conditions.len()).any(|c| cases.is_open(c)) {
+        return None;
+    }
+    let unmatched = |case: &ConditionCase<'_>| !(0..conditions.len()).any(|c| case.condition_holds(c));
+    // Numbers beyond all ranges are not a gap: a graph may end there.
+    let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+    cases.visit_cases(true, &mut |case| {
+        if let Some(number) = case_number(case)
+            && !unmatched(case)
+        {
+            (low, high) = (low.min(number), high.max(number));
+        }
+        true
+    });
+    let mut gap = None;
+    cases.visit_cases(false, &mut |case| {
+        if let Some(number) = case_number(case)
+            && low < number
+            && number < high
+            && unmatched(case)
+        {
+            gap = Some(case.describe_values(&unmatched));
+            return false;
+        }
+        true
+    });
+    gap
+}
+
+/// The compared number. Values that are not numbers match no range, but the ranges are not about them.
+fn case_number(case: &ConditionCase<'_>) -> Option<f64> {
+    case.value_of_read(0)?.as_f64()
+}
+
 /// Whether a condition compares something with a text.
 fn asks_for_text(expression: &ConditionExpression) -> bool {
     match expression {
         ConditionExpression::Literal(value, _) => value.as_str().is_some(),
-        ConditionExpression::Compare(all, _) | ConditionExpression::And(all) | ConditionExpression::Or(all) | ConditionExpression::List(all) => {
-            all.iter().any(asks_for_text)
-        }
+        ConditionExpression::Compare(all, _)
+        | ConditionExpression::And(all)
+        | ConditionExpression::Or(all)
+        | ConditionExpression::List(all) => all.iter().any(asks_for_text),
         ConditionExpression::Not(inner) => asks_for_text(inner),
         _ => false,
     }

@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use trefoil_ir::types::TypeMember;
 use trefoil_ir::{
-    AnswerFormat, FlowCallee, DeclarationKind, FlowId, BindingFault, SchemaId, SlotId, Source, Step, StepId, StepKind, ValidatorKind, path_location,
-    walk,
+    AnswerFormat, BindingFault, DeclarationKind, FlowCallee, FlowId, Intake, SchemaId, SlotId, Source, Step, StepId,
+    StepKind, ValidatorKind, path_location, walk,
 };
 use trefoil_syntax::suggestions::NearMatch;
-use trefoil_syntax::{Diagnostic, Location, FindingSeverity, suggestions};
+use trefoil_syntax::{Diagnostic, FindingSeverity, Location, suggestions};
+use trefoil_template::Reference;
 
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 use crate::semantic::{SemanticModel, ValueRead, locals};
+use crate::words;
 
 pub(super) const RULE: Rule = Rule {
     name: "unknown-property",
@@ -21,6 +23,9 @@ pub(super) const RULE: Rule = Rule {
     page: include_str!("unknown_property.md"),
     run: RuleSource::Several(&[RuleSource::Program(run), RuleSource::Program(of_items)]),
 };
+
+/// The maximum number of properties that advice lists.
+const MOST_LISTED: usize = 12;
 
 /// A property that an object does not have, or that an open object does not declare.
 fn run(cx: &mut RuleContext<'_>) {
@@ -36,7 +41,7 @@ fn run(cx: &mut RuleContext<'_>) {
             let open = is_given(model, read) && !is_listed(model, read, *at) && !closed;
             let severity = if open { FindingSeverity::Info } else { FindingSeverity::Warning };
             let d = Diagnostic { severity, ..cx.new_finding(here, message) };
-            let declares = declared.iter().take(12).map(|m| format!("`{m}`")).collect::<Vec<_>>().join(", ");
+            let declares = words::quoted_names(declared.iter().take(MOST_LISTED));
             cx.report_finding(label_declaration(model, read, d.with_help(format!("it declares {declares}"))));
             continue;
         };
@@ -45,38 +50,53 @@ fn run(cx: &mut RuleContext<'_>) {
         cx.report_finding(respelt(model, Some(read), d, segment_location(read, *at), near, closed));
     }
     check_stopped_paths(cx, |read, at, member| match member {
-        TypeMember::Never { what: "an object", members } => {
-            let (before, name) = split_path(read, at)?;
-            let has = members.iter().take(12).map(|m| format!("`{m}`")).collect::<Vec<_>>().join(", ");
-            let near = suggestions::find_near_match(&name, members.iter().map(|m| &**m));
-            let help = match near {
-                Some(near) => format!("did you mean `{}`? its properties are {has}", near.name),
-                None if has.is_empty() => "it has no properties".to_owned(),
-                None => deeper(model, read, at, members, &name).unwrap_or_else(|| format!("its properties are {has}")),
-            };
-            let near = near.map(|n| (n.name.to_owned(), n.sure));
-            Some((format!("`{before}` has no `{name}`"), help, near))
-        }
+        TypeMember::Never { what: "an object", members } => missing_property(model, read, at, members),
         _ => None,
     });
 }
 
+/// What is wrong with a path to a property that an object with these members does not have.
+fn missing_property(
+    model: &SemanticModel<'_>,
+    read: &ValueRead<'_>,
+    at: usize,
+    members: &[Arc<str>],
+) -> Option<PropertyFault> {
+    let (before, name) = split_path(read, at)?;
+    let message = format!("`{before}` has no `{name}`");
+    let has = words::quoted_names(members.iter().take(MOST_LISTED));
+    if let Some(near) = suggestions::find_near_match(&name, members.iter().map(|m| &**m)) {
+        let help = format!("did you mean `{}`? its properties are {has}", near.name);
+        return Some((message, help, Some((near.name.to_owned(), near.sure))));
+    }
+    if has.is_empty() {
+        return Some((message, "it has no properties".to_owned(), None));
+    }
+    let help = match deeper(model, read, at, members, &name) {
+        Some(help) => help,
+        None => format!("its properties are {has}"),
+    };
+    Some((message, help, None))
+}
+
 /// Whether a value is the input of a flow, which may have undeclared properties.
 fn is_given(model: &SemanticModel<'_>, read: &ValueRead<'_>) -> bool {
-    let intake = &model.program.flows[read.flow].intake;
     match read.source {
-        Source::Slot(slot) | Source::Member(slot, _) => {
-            intake.slot == *slot || intake.raw.as_ref().is_some_and(|(raw, _)| raw == slot)
-        }
+        Source::Slot(slot) | Source::Member(slot, _) => is_input_slot(&model.program.flows[read.flow].intake, *slot),
         _ => false,
     }
 }
 
+/// Whether a slot has the whole input of a flow.
+pub(super) fn is_input_slot(intake: &Intake, slot: SlotId) -> bool {
+    intake.slot == slot || matches!(intake.raw, Some((raw, _)) if raw == slot)
+}
+
 /// Whether the input of a flow can certainly not have this first member.
 fn is_closed(model: &SemanticModel<'_>, read: &ValueRead<'_>, at: usize, name: &str) -> bool {
-    let first = read.reference.is_some_and(|reference| usize::from(reference.binding.skip) == at);
+    let Some(reference) = read.reference else { return false };
     let intake = &model.program.flows[read.flow].intake;
-    first && intake.closed && !intake.tolerated.contains(&name)
+    usize::from(reference.binding.skip) == at && intake.closed && !intake.tolerated.contains(&name)
 }
 
 /// Paths in loops of templates: a member of an item, judging by the type of the list.
@@ -99,9 +119,14 @@ fn of_items(cx: &mut RuleContext<'_>) {
         let severity = if what.is_empty() && near.is_none() { FindingSeverity::Info } else { FindingSeverity::Warning };
         let d = Diagnostic { severity, ..cx.new_finding(place.unwrap_or(item.at), message) };
         cx.report_finding(match near {
-            Some(near) => {
-                respelt(model, None, d.with_help(format!("did you mean `{}`?", near.name)), place, near, what == "an object")
-            }
+            Some(near) => respelt(
+                model,
+                None,
+                d.with_help(format!("did you mean `{}`?", near.name)),
+                place,
+                near,
+                what == "an object",
+            ),
             None => d,
         });
     }
@@ -119,7 +144,10 @@ fn is_listed(model: &SemanticModel<'_>, read: &ValueRead<'_>, at: usize) -> bool
 }
 
 /// Checks every path that continues after a value without that member.
-pub(super) fn check_stopped_paths(cx: &mut RuleContext<'_>, wrong: impl Fn(&ValueRead<'_>, usize, &TypeMember) -> Option<PropertyFault>) {
+pub(super) fn check_stopped_paths(
+    cx: &mut RuleContext<'_>,
+    wrong: impl Fn(&ValueRead<'_>, usize, &TypeMember) -> Option<PropertyFault>,
+) {
     let model = cx.model;
     for read in model.value_reads() {
         let Some((at, member)) = &read.stop else { continue };
@@ -129,9 +157,11 @@ pub(super) fn check_stopped_paths(cx: &mut RuleContext<'_>, wrong: impl Fn(&Valu
             Source::Missing(_, BindingFault::Beyond(beyond)) => Some(beyond),
             _ => None,
         };
-        let caught = read.reference.is_some_and(|reference| reference.default.is_some());
-        let refused = known.is_some_and(|known| known.refused) && !caught;
-        let severity = if refused { FindingSeverity::Error } else { FindingSeverity::Warning };
+        let is_caught = matches!(read.reference, Some(reference) if reference.default.is_some());
+        let severity = match known {
+            Some(known) if known.refused && !is_caught => FindingSeverity::Error,
+            _ => FindingSeverity::Warning,
+        };
         let d = Diagnostic { severity, ..cx.new_finding(here, message) }.with_help(help);
         let d = match &meant {
             Some((name, sure)) => {
@@ -153,12 +183,18 @@ const ANSWER: [&str; 10] =
     ["text", "stdout", "result", "content", "response", "message", "answer", "reply", "completion", "value"];
 
 /// Advice if a member of a member was meant: `writer.title` for `writer.output.title`.
-fn deeper(model: &SemanticModel<'_>, read: &ValueRead<'_>, at: usize, members: &[Arc<str>], name: &str) -> Option<String> {
+fn deeper(
+    model: &SemanticModel<'_>,
+    read: &ValueRead<'_>,
+    at: usize,
+    members: &[Arc<str>],
+    name: &str,
+) -> Option<String> {
     let path = &read.reference?.path;
     let before: Vec<&str> = path.get(..at)?.iter().map(|s| &*s.name).collect();
     let slot = Source::Slot(incomplete_value_slot(read)?);
     let object = model.program_types().source_type(read.flow, &slot, before.get(1..)?, None).schema;
-    let inner = |member: &&Arc<str>| match object.find_member(member) {
+    let inner = |member: &str| match object.find_member(member) {
         TypeMember::Is { of, .. } => of.find_member(name),
         _ => TypeMember::Never { what: "", members: Vec::new() },
     };
@@ -167,8 +203,10 @@ fn deeper(model: &SemanticModel<'_>, read: &ValueRead<'_>, at: usize, members: &
         return Some(format!("write `{before}.{member}.{name}`"));
     }
     // An answer of undeclared type may have it.
-    let open = || members.iter().find(|member| matches!(inner(member), TypeMember::Maybe));
-    let member = open().filter(|_| is_answer(model, read))?;
+    let member = members.iter().find(|member| matches!(inner(member), TypeMember::Maybe))?;
+    if !is_answer(model, read) {
+        return None;
+    }
     Some(match ANSWER.contains(&name) {
         true => format!("write `{before}.{member}` for the answer"),
         false => format!("write `{before}.{member}.{name}` for a field of the answer"),
@@ -184,15 +222,15 @@ fn incomplete_value_slot(read: &ValueRead<'_>) -> Option<SlotId> {
 /// Whether the value that lacks the member is an agent's answer or a part of it.
 pub(super) fn is_answer(model: &SemanticModel<'_>, read: &ValueRead<'_>) -> bool {
     let Some(slot) = incomplete_value_slot(read) else { return false };
-    let leaves = |id: StepId| model.program.steps[id].out == Some(slot);
-    model.steps_of(read.flow).iter().any(|&(_, id)| leaves(id) && called_flow(model, id).is_some())
+    let writes_slot = |id: StepId| model.program.steps[id].out == Some(slot);
+    model.steps_of(read.flow).iter().any(|&(_, id)| writes_slot(id) && called_flow(model, id).is_some())
 }
 
 /// Adds the place, in another file, where the value is declared.
 fn label_declaration(model: &SemanticModel<'_>, read: &ValueRead<'_>, d: Diagnostic) -> Diagnostic {
-    match declaration_location(model, read).filter(|at| at.file != read.at.file) {
-        Some(at) => d.with_label(at, "its properties are declared here"),
-        None => d,
+    match declaration_location(model, read) {
+        Some(at) if at.file != read.at.file => d.with_label(at, "its properties are declared here"),
+        _ => d,
     }
 }
 
@@ -204,21 +242,32 @@ fn declaration_location(model: &SemanticModel<'_>, read: &ValueRead<'_>) -> Opti
     };
     let (Source::Slot(slot) | Source::Member(slot, _)) = source else { return None };
     let program = model.program;
-    let own = model.steps_of(read.flow).iter().find(|(_, id)| program.steps[*id].out == Some(*slot))?;
-    let callee = called_flow(model, own.1)?;
-    let validators = model.steps_of(callee).iter().filter_map(|(_, id)| match &program.steps[*id].kind {
-        StepKind::Attempts(attempts) => Some(&attempts.validators),
-        _ => None,
-    });
-    let schema = validators.flatten().find_map(|v| match &v.kind {
-        ValidatorKind::JsonSchema(id) => Some(*id),
-        _ => None,
-    });
-    let schema = schema.or_else(|| model.steps_of(callee).iter().find_map(|(_, id)| answered(&program.steps[*id])));
-    let schema = schema.map(|id| program.schemas[id].origin);
+    let writer = model.steps_of(read.flow).iter().find(|(_, id)| program.steps[*id].out == Some(*slot))?;
+    let callee = called_flow(model, writer.1)?;
+    if let Some(schema) = answer_schema(model, callee) {
+        return Some(program.schemas[schema].origin);
+    }
     let flow = program.flows[callee].origin;
-    let mut properties = model.facts.declarations.iter().filter(|d| d.kind == DeclarationKind::Property);
-    schema.or_else(|| properties.find(|d| d.parent == Some(flow)).map(|d| d.at)).or(Some(flow))
+    for declaration in &model.facts.declarations {
+        if declaration.kind == DeclarationKind::Property && declaration.parent == Some(flow) {
+            return Some(declaration.at);
+        }
+    }
+    Some(flow)
+}
+
+/// The schema with which a flow validates its answer, otherwise that of its first model call that has one.
+fn answer_schema(model: &SemanticModel<'_>, flow: FlowId) -> Option<SchemaId> {
+    let steps = model.steps_of(flow);
+    for (_, id) in steps {
+        let StepKind::Attempts(attempts) = &model.program.steps[*id].kind else { continue };
+        for validator in &attempts.validators {
+            if let ValidatorKind::JsonSchema(schema) = &validator.kind {
+                return Some(*schema);
+            }
+        }
+    }
+    steps.iter().find_map(|(_, id)| answered(&model.program.steps[*id]))
 }
 
 /// The schema of a model's answer.
@@ -259,16 +308,24 @@ fn respelt(
         (None, Some(read)) => label_declaration(model, read, d),
         (None, None) => d,
     };
-    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
-    let Some(at) = at.filter(|_| near.name.chars().all(plain)) else { return d };
+    let is_plain = near.name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
+    let Some(at) = at else { return d };
+    if !is_plain {
+        return d;
+    }
     let message = format!("write `{}`", near.name);
-    if closed && near.sure { d.with_safe_fix(message, at, near.name) } else { d.with_suggestion(message, at, near.name) }
+    if closed && near.sure {
+        d.with_safe_fix(message, at, near.name)
+    } else {
+        d.with_suggestion(message, at, near.name)
+    }
 }
 
 /// The declaration of a name that is declared only once.
 fn only(model: &SemanticModel<'_>, name: &str) -> Option<Location> {
-    let mut all = model.facts.declarations.iter().filter(|d| *d.name == *name).map(|d| d.at);
-    all.next().filter(|_| all.next().is_none())
+    let mut declarations = model.facts.declarations.iter().filter(|d| *d.name == *name);
+    let first = declarations.next()?;
+    if declarations.next().is_some() { None } else { Some(first.at) }
 }
 
 /// The place of a segment of a path.
@@ -277,9 +334,16 @@ fn segment_location(read: &ValueRead<'_>, at: usize) -> Option<Location> {
     path_location::locate_part(&reference.span, read.at, reference.path.get(at)?.span.clone())
 }
 
+/// The names after the variable of a path.
+pub(super) fn member_names(reference: &Reference) -> Vec<&str> {
+    reference.path.iter().skip(usize::from(reference.binding.skip)).map(|segment| &*segment.name).collect()
+}
+
 /// The path before a segment, and the segment.
 pub(super) fn split_path(read: &ValueRead<'_>, at: usize) -> Option<(String, String)> {
     let path = &read.reference?.path;
-    let before = path.get(..at)?.iter().map(|s| &*s.name).collect::<Vec<_>>().join(".");
-    Some((before, path.get(at)?.name.to_string())).filter(|(before, _)| !before.is_empty())
+    let before: Vec<&str> = path.get(..at)?.iter().map(|s| &*s.name).collect();
+    let before = before.join(".");
+    let name = path.get(at)?.name.to_string();
+    if before.is_empty() { None } else { Some((before, name)) }
 }

@@ -1,11 +1,14 @@
 //! A value that is read where it is not written on any path: the result of a state that never runs before, or a key of
 //! shared state that only such states write.
 
-use trefoil_ir::{BoundCondition, DeclarationKind, ValueExpression, FlowId, StepGraph, BindingFault, SlotId, Source, Step, StepId, StepKind};
+use trefoil_ir::{
+    BindingFault, DeclarationKind, FlowId, GraphEdge, SlotId, Source, Step, StepGraph, StepId, StepKind,
+    ValueExpression,
+};
 use trefoil_syntax::hash::{HashMap, HashSet};
-use trefoil_syntax::{Diagnostic, Location, FindingSeverity};
+use trefoil_syntax::{Diagnostic, FindingSeverity, Location};
 
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 use crate::semantic::concurrency::NodeOrder;
 use crate::semantic::{ReadPresence, SemanticModel, ValueRead};
 use crate::words;
@@ -24,7 +27,10 @@ fn run(cx: &mut RuleContext<'_>) {
     let (model, results) = (cx.model, cx.model.state_result_slots());
     late(cx);
     let mut told = HashSet::default();
-    for read in model.value_reads().iter().filter(|r| r.reference.is_some() && r.defined == ReadPresence::Never) {
+    for read in model.value_reads() {
+        if read.reference.is_none() || read.defined != ReadPresence::Never {
+            continue;
+        }
         if matches!(read.source, Source::Missing(_, BindingFault::Late { .. })) {
             continue;
         }
@@ -50,9 +56,8 @@ fn late(cx: &mut RuleContext<'_>) {
     let model = cx.model;
     for read in model.value_reads() {
         let Source::Missing(_, BindingFault::Late { name, writes, own }) = read.source else { continue };
-        let around = read.step.and_then(|step| around(model, step));
         let path = read.path_text();
-        let (message, help) = match around.map(|around| &around.kind) {
+        let (message, help) = match surrounding_kind(model, read) {
             _ if *own => (
                 format!("`{path}` is the output of the step that reads it, which has no value before it has run"),
                 "read the output of a step that ends before it".to_owned(),
@@ -76,54 +81,81 @@ fn late(cx: &mut RuleContext<'_>) {
     }
 }
 
-/// The step that runs a step concurrently with others; the step itself for the condition of an edge.
-fn around<'p>(model: &SemanticModel<'p>, step: StepId) -> Option<&'p Step> {
-    let own = &model.program.steps[step];
-    if matches!(own.kind, StepKind::Graph(_)) && own.label.is_none() {
-        return Some(own);
+/// What runs the reading step concurrently with others; for the condition of an edge, the graph that has the edge.
+fn surrounding_kind<'p>(model: &SemanticModel<'p>, read: &ValueRead<'_>) -> Option<&'p StepKind> {
+    let step = read.step?;
+    let reader = &model.program.steps[step];
+    if matches!(reader.kind, StepKind::Graph(_)) && reader.label.is_none() {
+        return Some(&reader.kind);
     }
-    model.parent_step(model.named_ancestor(step)?).map(|parent| &model.program.steps[parent])
+    let parent = model.parent_step(model.named_ancestor(step)?)?;
+    Some(&model.program.steps[parent].kind)
 }
 
 /// A node, or the condition of an edge, that reads a node which does not end before it.
-fn in_graph(model: &SemanticModel<'_>, read: &ValueRead<'_>, graph: &StepGraph, name: &str, writes: bool) -> (String, String) {
-    let program = model.program;
-    let path = read.path_text();
-    let (file, span) = (read.at.file, read.at.span);
-    let is_here = |cond: &BoundCondition| {
-        let at = cond.origin;
-        at.file == file && at.span.start <= span.start && span.end <= at.span.end
-    };
-    let edges = || graph.nodes.iter().flat_map(|node| &node.incoming);
-    let edge = edges().find(|edge| edge.when.as_ref().is_some_and(is_here));
-    let (who, help) = match edge {
+fn in_graph(
+    model: &SemanticModel<'_>,
+    read: &ValueRead<'_>,
+    graph: &StepGraph,
+    name: &str,
+    writes: bool,
+) -> (String, String) {
+    let (who, help) = match edge_with_condition(graph, read.at) {
         Some(edge) => {
-            let from = words::step_name(program, graph.nodes[edge.from].step);
+            let from = words::step_name(model.program, graph.nodes[edge.from].step);
             (format!("the condition on an edge from {from}"), format!("add an edge: `{name}` must end before {from}"))
         }
         None => {
             let who = reader_name(model, read);
-            let reader = read.step.and_then(|step| model.named_ancestor(step));
-            let reader = reader.and_then(|reader| graph.nodes.find_id(|node| node.step == reader));
-            let other = graph.nodes.find_id(|node| program.steps[node.step].label.as_deref() == Some(name));
-            let order = NodeOrder::from_graph(graph);
-            let help = if edges().next().is_none() {
-                format!("declare `{name}` first: without edges nodes run in the order of the file")
-            } else if reader.zip(other).is_some_and(|(reader, other)| order.is_before(reader, other)) {
-                format!("the edges lead from {who} to `{name}`, not back")
-            } else {
-                format!("add an edge from `{name}` to {who}")
-            };
+            let help = order_advice(model, read, graph, name, &who);
             (who, help)
         }
     };
     let what = if writes { ", which writes it," } else { "" };
-    (format!("{who} reads `{path}`, but `{name}`{what} does not end before it"), help)
+    (format!("{who} reads `{}`, but `{name}`{what} does not end before it", read.path_text()), help)
+}
+
+/// The edge whose condition contains a place.
+fn edge_with_condition(graph: &StepGraph, place: Location) -> Option<&GraphEdge> {
+    let contains =
+        |at: Location| at.file == place.file && at.span.start <= place.span.start && place.span.end <= at.span.end;
+    for node in graph.nodes.iter() {
+        for edge in &node.incoming {
+            if let Some(cond) = &edge.when
+                && contains(cond.origin)
+            {
+                return Some(edge);
+            }
+        }
+    }
+    None
+}
+
+/// How a node that reads another one can run after it.
+fn order_advice(
+    model: &SemanticModel<'_>,
+    read: &ValueRead<'_>,
+    graph: &StepGraph,
+    name: &str,
+    reader: &str,
+) -> String {
+    if graph.nodes.iter().all(|node| node.incoming.is_empty()) {
+        return format!("declare `{name}` first: without edges nodes run in the order of the file");
+    }
+    let other = graph.nodes.find_id(|node| model.program.steps[node.step].label.as_deref() == Some(name));
+    if let Some(step) = reading_step(model, read)
+        && let Some(node) = graph.nodes.find_id(|node| node.step == step)
+        && let Some(other) = other
+        && NodeOrder::from_graph(graph).is_before(node, other)
+    {
+        return format!("the edges lead from {reader} to `{name}`, not back");
+    }
+    format!("add an edge from `{name}` to {reader}")
 }
 
 fn unvisited(cx: &RuleContext<'_>, read: &ValueRead<'_>, name: &str, state: StepId) -> Diagnostic {
-    let own = read.step.and_then(|step| cx.model.named_ancestor(step)) == Some(state);
-    let (message, help) = match own {
+    let is_own = reading_step(cx.model, read) == Some(state);
+    let (message, help) = match is_own {
         true => (
             format!("{name} reads its own result, which has no value before it has run"),
             "read the result of a state that ran before, or read this one in a transition",
@@ -151,7 +183,8 @@ fn is_error(model: &SemanticModel<'_>, read: &ValueRead<'_>) -> bool {
 
 /// Templates often show the reason just in case, so that is only information.
 fn unfailed(cx: &RuleContext<'_>, read: &ValueRead<'_>) -> Diagnostic {
-    let message = format!("`{}` is always empty in {}: no state fails before it", read.path_text(), reader_name(cx.model, read));
+    let message =
+        format!("`{}` is always empty in {}: no state fails before it", read.path_text(), reader_name(cx.model, read));
     let d = cx.new_finding(read.at, message).with_help("add a transition for failure that leads here, or remove it");
     Diagnostic { severity: FindingSeverity::Info, ..d }
 }
@@ -169,8 +202,11 @@ pub(super) fn state_result(
 ) -> Option<(String, StepId)> {
     let (Source::Slot(_) | Source::Member(..) | Source::Either(..)) = read.source else { return None };
     let slots = read.source.slot_ids();
-    let slot = slots.first().filter(|first| slots.iter().all(|slot| slot == *first))?;
-    let step = *results.get(&(read.flow, *slot))?;
+    let (first, others) = slots.split_first()?;
+    if others.iter().any(|slot| slot != first) {
+        return None;
+    }
+    let step = *results.get(&(read.flow, *first))?;
     Some((words::step_name(model.program, step), step))
 }
 
@@ -179,21 +215,49 @@ fn key<'p>(model: &SemanticModel<'p>, read: &ValueRead<'p>) -> Option<(&'p str, 
     let Source::Slot(slot) = read.source else { return None };
     let reference = read.reference?;
     let key = &*reference.path.get(usize::from(reference.binding.skip))?.name;
-    let writes =
-        |value: &ValueExpression| matches!(value, ValueExpression::Object(members) if members.iter().any(|(name, _)| &**name == key));
-    let steps = model.steps_of(read.flow).iter().map(|(_, id)| &model.program.steps[*id]);
-    let mut writers = steps.filter(|step| match &step.kind {
-        StepKind::Compute(ValueExpression::Merge(layers)) => step.out == Some(*slot) && layers.iter().any(writes),
-        _ => false,
-    });
-    let writer = writers.next()?.origin;
-    let declared = model.facts.declarations.iter().filter(|d| d.kind == DeclarationKind::Key && &*d.name == key);
-    let declared = declared.map(|d| d.at).filter(|at| at.file == writer.file).min_by_key(|at| at.span.start);
-    Some((key, declared.unwrap_or(writer)))
+    let writer = key_writer(model, read.flow, *slot, key)?.origin;
+    let mut first: Option<Location> = None;
+    for declaration in &model.facts.declarations {
+        let at = declaration.at;
+        if declaration.kind == DeclarationKind::Key
+            && &*declaration.name == key
+            && at.file == writer.file
+            && first.is_none_or(|first| at.span.start < first.span.start)
+        {
+            first = Some(at);
+        }
+    }
+    Some((key, first.unwrap_or(writer)))
+}
+
+/// The first step that writes a key of an object.
+fn key_writer<'p>(model: &SemanticModel<'p>, flow: FlowId, slot: SlotId, key: &str) -> Option<&'p Step> {
+    for (_, id) in model.steps_of(flow) {
+        let step = &model.program.steps[*id];
+        let StepKind::Compute(ValueExpression::Merge(layers)) = &step.kind else { continue };
+        if step.out != Some(slot) {
+            continue;
+        }
+        for layer in layers {
+            if let ValueExpression::Object(members) = layer
+                && members.iter().any(|(name, _)| &**name == key)
+            {
+                return Some(step);
+            }
+        }
+    }
+    None
+}
+
+/// The named step that contains the reading step, which may be the step itself.
+pub(super) fn reading_step(model: &SemanticModel<'_>, read: &ValueRead<'_>) -> Option<StepId> {
+    model.named_ancestor(read.step?)
 }
 
 /// Where something is read: a named step, or the end of the run.
 pub(super) fn reader_name(model: &SemanticModel<'_>, read: &ValueRead<'_>) -> String {
-    let named = read.step.and_then(|step| model.named_ancestor(step));
-    named.map_or_else(|| "the end".to_owned(), |step| words::step_name(model.program, step))
+    match reading_step(model, read) {
+        Some(step) => words::step_name(model.program, step),
+        None => "the end".to_owned(),
+    }
 }

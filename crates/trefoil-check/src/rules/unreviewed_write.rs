@@ -3,14 +3,14 @@
 
 use std::collections::HashSet;
 
-use trefoil_ir::{CommandCall, ValueExpression, FlowId, Offer, Step, StepId, StepKind, ToolCall, ToolKind, walk};
-use trefoil_syntax::{Location, FindingSeverity};
-use trefoil_template::Value;
+use trefoil_ir::{CommandCall, FlowId, Offer, Step, StepId, StepKind, ToolCall, ToolKind, ValueExpression, walk};
+use trefoil_syntax::{FindingSeverity, Location};
 
+use super::object_in_prompt::command_values;
 use super::untrusted_command::taint_labels;
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
-use crate::semantic::human_reviews::HumanReviews;
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 use crate::semantic::effects;
+use crate::semantic::human_reviews::HumanReviews;
 use crate::semantic::taint::TaintLabels;
 
 pub(super) const RULE: Rule = Rule {
@@ -23,60 +23,79 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn run(cx: &mut RuleContext<'_>) {
-    let program = cx.model.program;
-    let steps: Vec<_> = cx.model.live_steps().collect();
     // A person who is asked before has reviewed it; what is shown to the person is checked by another rule.
-    let before = HumanReviews::from_model(cx.model);
-    let is_reviewed = |flow, id| before.as_ref().is_some_and(|before| before.is_reviewed(flow, id));
-    let offered = steps.iter().filter_map(|(flow, id, step)| Some((*flow, *id, offers(step)?)));
-    let offers: Vec<_> = offered.flat_map(|(flow, id, all)| all.iter().map(move |offer| (flow, id, offer))).collect();
+    let reviews = HumanReviews::from_model(cx.model);
+    let is_reviewed = |flow, id| match &reviews {
+        Some(reviews) => reviews.is_reviewed(flow, id),
+        None => false,
+    };
+    let mut offered = HashSet::new();
     let mut said = HashSet::new();
-    for &(flow, id, offer) in &offers {
-        let StepKind::Tool(call) = &program.steps[offer.step].kind else { continue };
-        let Some(what) = writes(cx, call).filter(|_| !gives_nothing(cx, offer)) else { continue };
-        if is_reviewed(flow, id) || !said.insert(offer.origin) {
-            continue;
-        }
-        let message = format!("{what} with what a model gives it, and no person sees it before");
-        let help = "offer the model only tools that read, or make the call in a step of its own after a person has agreed";
-        let finding = cx.new_finding(offer.origin, message).with_help(help);
-        cx.report_finding(finding);
-    }
-    for (flow, id, step) in steps {
-        if offers.iter().any(|(.., offer)| offer.step == id) {
-            continue;
-        }
-        let (what, given): (_, Vec<&ValueExpression>) = match &step.kind {
-            StepKind::Tool(call) => (writes(cx, call), vec![&call.arguments]),
-            StepKind::Command(call) => {
-                let given = call.arguments.iter().chain(call.env.iter().map(|(_, value)| value));
-                (runs(call), given.collect())
+    for (flow, id, step) in cx.model.live_steps() {
+        for offer in offers(step) {
+            offered.insert(offer.step);
+            let Some(what) = offered_write(cx, offer) else { continue };
+            if is_reviewed(flow, id) || !said.insert(offer.origin) {
+                continue;
             }
+            let message = format!("{what} with what a model gives it, and no person sees it before");
+            let help =
+                "offer the model only tools that read, or make the call in a step of its own after a person has agreed";
+            let finding = cx.new_finding(offer.origin, message).with_help(help);
+            cx.report_finding(finding);
+        }
+    }
+    for (flow, id, step) in cx.model.live_steps() {
+        if offered.contains(&id) {
+            continue;
+        }
+        let (what, given) = match &step.kind {
+            StepKind::Tool(call) => (writes(cx, call), vec![&call.arguments]),
+            StepKind::Command(call) => (runs(call), command_values(call)),
             _ => continue,
         };
-        let Some(what) = what.filter(|_| !is_reviewed(flow, id)) else { continue };
-        let held = given.iter().map(|value| held(cx, flow, id, value)).fold(TaintLabels::default(), TaintLabels::union_with);
-        let from = [("a model's answer", held.model), ("a tool's result", held.tool)];
-        let Some((who, Some(from))) = from.into_iter().find(|(_, at)| at.is_some()) else { continue };
+        let Some(what) = what else { continue };
+        if is_reviewed(flow, id) {
+            continue;
+        }
+        let mut labels = TaintLabels::default();
+        for value in &given {
+            labels = labels.union_with(held(cx, flow, id, value));
+        }
+        let (who, from) = match (labels.model, labels.tool) {
+            (Some(from), _) => ("a model's answer", from),
+            (None, Some(from)) => ("a tool's result", from),
+            (None, None) => continue,
+        };
         let message = format!("{what} with text from {who}, and no person reviews it first");
         let at = given.into_iter().find_map(place).unwrap_or(step.origin);
         let finding = cx.new_finding(at, message).with_label(from, "comes from here");
-        cx.report_finding(finding.with_help("check the text against a schema or a list of values, or ask a person before this step"));
+        cx.report_finding(
+            finding.with_help("check the text against a schema or a list of values, or ask a person before this step"),
+        );
     }
 }
 
 /// The tools that the model of a step may call without a judge of the calls.
-fn offers(step: &Step) -> Option<&[Offer]> {
+fn offers(step: &Step) -> &[Offer] {
     match &step.kind {
-        StepKind::Conversation(it) if it.gate.is_none() => Some(&it.offers),
-        _ => None,
+        StepKind::Conversation(it) if it.gate.is_none() => &it.offers,
+        _ => &[],
     }
+}
+
+/// What an offered tool changes with arguments from a model, if known.
+fn offered_write(cx: &RuleContext<'_>, offer: &Offer) -> Option<String> {
+    let StepKind::Tool(call) = &cx.model.program.steps[offer.step].kind else { return None };
+    let what = writes(cx, call)?;
+    if gives_nothing(cx, offer) { None } else { Some(what) }
 }
 
 /// Whether all arguments of a tool are pinned.
 fn gives_nothing(cx: &RuleContext<'_>, offer: &Offer) -> bool {
-    let properties = offer.parameters.and_then(|id| cx.model.program.schemas[id].json.get("properties"));
-    properties.and_then(Value::as_object).is_some_and(|all| all.is_empty())
+    let Some(id) = offer.parameters else { return false };
+    let Some(properties) = cx.model.program.schemas[id].json.get("properties") else { return false };
+    matches!(properties.as_object(), Some(properties) if properties.is_empty())
 }
 
 /// What it changes, if known.
@@ -85,7 +104,9 @@ fn writes(cx: &RuleContext<'_>, call: &ToolCall) -> Option<String> {
     let what = effect.change_text()?;
     Some(match call.kind {
         ToolKind::Http => format!("this sends a {}", what.strip_prefix("this ").unwrap_or(what)),
-        ToolKind::Local | ToolKind::Mcp { .. } | ToolKind::Python => format!("this calls {what}, which changes something,"),
+        ToolKind::Local | ToolKind::Mcp { .. } | ToolKind::Python => {
+            format!("this calls {what}, which changes something,")
+        }
     })
 }
 
@@ -103,7 +124,13 @@ fn runs(call: &CommandCall) -> Option<String> {
 fn held(cx: &RuleContext<'_>, flow: FlowId, id: StepId, arguments: &ValueExpression) -> TaintLabels {
     let mut all = TaintLabels::default();
     walk::visit_expressions(arguments, &mut |expr| {
-        if matches!(expr, ValueExpression::Template(_) | ValueExpression::Typed(_) | ValueExpression::Read(_) | ValueExpression::Join { .. }) {
+        if matches!(
+            expr,
+            ValueExpression::Template(_)
+                | ValueExpression::Typed(_)
+                | ValueExpression::Read(_)
+                | ValueExpression::Join { .. }
+        ) {
             all = all.union_with(taint_labels(cx, flow, id, expr));
         }
     });

@@ -1,13 +1,13 @@
 //! A declared input that nothing reads.
 
-use trefoil_syntax::hash::HashSet;
 use std::sync::Arc;
+use trefoil_syntax::hash::HashSet;
 
-use trefoil_ir::{ValueExpression, FlowDefinition, FlowId, SlotId, Source, StepKind};
-use trefoil_syntax::{Location, FindingSeverity};
+use trefoil_ir::{FlowDefinition, FlowId, FlowInputField, SlotId, Source, StepId, StepKind, ValueExpression};
+use trefoil_syntax::{FindingSeverity, Location};
 use trefoil_template::Value;
 
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 use crate::semantic::{SemanticModel, ValueRead};
 
 pub(super) const RULE: Rule = Rule {
@@ -28,24 +28,28 @@ fn run(cx: &mut RuleContext<'_>) {
         let Some(read) = names_read(model, id, flow) else { continue };
         for field in &flow.intake.fields {
             let wrapped = flow.intake.wrap.as_ref() == Some(&field.name);
-            // Inputs from a caller, and those that the format itself adds, are not declared in the manifest.
-            let declared = field.default.is_some() || field.schema.as_object().is_some_and(|s| !s.is_empty());
-            if wrapped || !declared || field.default.as_ref().is_some_and(|d| d == &Value::from("")) && field.schema.get("type").is_none() {
+            if wrapped || !is_declared(field) || read.contains(&field.name) || mentioned(model, field.origin) {
                 continue;
             }
-            if !read.contains(&field.name) && !mentioned(model, field.origin) {
-                let message = format!("nothing in `{}` reads the input `{}`", flow.name, field.name);
-                let d = cx.new_finding(field.origin, message);
-                cx.report_finding(d.with_help("remove it, or use it"));
-            }
+            let message = format!("nothing in `{}` reads the input `{}`", flow.name, field.name);
+            let d = cx.new_finding(field.origin, message);
+            cx.report_finding(d.with_help("remove it, or use it"));
         }
+    }
+}
+
+/// Whether an input is declared in the manifest. Inputs from a caller, and those that the format itself adds, are not.
+fn is_declared(field: &FlowInputField) -> bool {
+    match &field.default {
+        Some(default) => *default != Value::from("") || field.schema.get("type").is_some(),
+        None => matches!(field.schema.as_object(), Some(keywords) if !keywords.is_empty()),
     }
 }
 
 /// Whether a template names this declaration. Some texts are checked but are not part of a program.
 fn mentioned(model: &SemanticModel<'_>, declared: Location) -> bool {
     let names = |to: Location| to.file == declared.file && to.span.start == declared.span.start;
-    model.facts.mentions.iter().any(|m| m.template && m.to.is_some_and(names))
+    model.facts.mentions.iter().any(|m| m.template && matches!(m.to, Some(to) if names(to)))
 }
 
 /// Whether a part of the flow is not supported, so that what it reads is unknown.
@@ -56,23 +60,55 @@ fn refused(model: &SemanticModel<'_>, flow: FlowId) -> bool {
         StepKind::Sequence(steps) if steps.len() == 2 => steps.first().copied(),
         _ => None,
     };
-    let mut steps = model.steps_of(flow).iter().filter(|(_, s)| Some(*s) != first);
-    steps.any(|(_, s)| matches!(program.steps[*s].kind, StepKind::Refused(_)))
+    let is_refused = |step: StepId| Some(step) != first && matches!(program.steps[step].kind, StepKind::Refused(_));
+    model.steps_of(flow).iter().any(|(_, step)| is_refused(*step))
 }
 
 /// The names in paths of a flow and of its fan-outs; `None`: the input is read as a whole somewhere.
 fn names_read(model: &SemanticModel<'_>, id: FlowId, flow: &FlowDefinition) -> Option<HashSet<Arc<str>>> {
-    // Slots that hold the input, or a value made by merging something into it.
-    let mut holders: HashSet<(FlowId, SlotId)> = HashSet::from_iter([(id, flow.intake.slot)]);
-    holders.extend(flow.intake.raw.iter().map(|(slot, _)| (id, *slot)));
+    let mut holders = input_holders(id, flow);
+    let within = add_fan_outs(model, id, &mut holders);
+    let mut names = HashSet::default();
+    for read in within.iter().flat_map(|f| model.reads_of(*f)) {
+        if whole(read, &holders) && !lays(read, flow) {
+            return None;
+        }
+        if let Some(reference) = read.reference {
+            names.extend(reference.path.iter().map(|segment| segment.name.clone()));
+        }
+        let sources = match read.source {
+            Source::Either(first, second) => vec![&**first, &**second],
+            source => vec![source],
+        };
+        for source in sources {
+            if let Source::Member(_, path) = source {
+                names.extend(path.iter().cloned());
+            }
+        }
+    }
+    Some(names)
+}
+
+/// The slots of a flow that hold the input, or a value made by merging something into it.
+fn input_holders(id: FlowId, flow: &FlowDefinition) -> HashSet<(FlowId, SlotId)> {
+    let input = flow.intake.slot;
+    let mut holders = HashSet::from_iter([(id, input)]);
+    if let Some((raw, _)) = &flow.intake.raw {
+        holders.insert((id, *raw));
+    }
     for (slot, value) in &flow.init {
         if let ValueExpression::Merge(layers) = value
-            && layers.iter().any(|l| matches!(l, ValueExpression::Read(Source::Slot(s)) if *s == flow.intake.slot))
+            && layers.iter().any(|l| matches!(l, ValueExpression::Read(Source::Slot(s)) if *s == input))
         {
             holders.insert((id, *slot));
         }
     }
-    let mut within = vec![id];
+    holders
+}
+
+/// Adds the slots of fan-outs that capture one of these values. Returns the flow and the bodies of its fan-outs.
+fn add_fan_outs(model: &SemanticModel<'_>, flow: FlowId, holders: &mut HashSet<(FlowId, SlotId)>) -> Vec<FlowId> {
+    let mut within = vec![flow];
     let mut at = 0;
     while let Some(outer) = within.get(at).copied() {
         at += 1;
@@ -89,42 +125,30 @@ fn names_read(model: &SemanticModel<'_>, id: FlowId, flow: &FlowDefinition) -> O
             }
         }
     }
-    let mut names = HashSet::default();
-    for read in within.iter().flat_map(|f| model.reads_of(*f)) {
-        if whole(read, &holders) && !lays(read, flow) {
-            return None;
-        }
-        names.extend(read.reference.iter().flat_map(|r| r.path.iter().map(|s| s.name.clone())));
-        if let Source::Member(_, path) = read.source {
-            names.extend(path.iter().cloned());
-        }
-        if let Source::Either(first, second) = read.source {
-            for one in [&**first, &**second] {
-                if let Source::Member(_, path) = one {
-                    names.extend(path.iter().cloned());
-                }
-            }
-        }
-    }
-    Some(names)
+    within
 }
 
 /// Whether an input is read as a whole.
 fn whole(read: &ValueRead<'_>, holders: &HashSet<(FlowId, SlotId)>) -> bool {
-    let rest = read.reference.map_or(0, |r| r.path.len().saturating_sub(usize::from(r.binding.skip)));
-    let holds = |slot: &SlotId| holders.contains(&(read.flow, *slot));
-    rest == 0
-        && match read.source {
-            Source::Slot(slot) => holds(slot),
-            Source::Compose { parts, .. } => parts.iter().any(|p| holds(&p.slot) && p.member.is_empty()),
-            Source::Either(..) => read.source.slot_ids().iter().any(holds),
-            _ => false,
-        }
+    if let Some(reference) = read.reference
+        && reference.path.len() > usize::from(reference.binding.skip)
+    {
+        return false;
+    }
+    let holds = |slot: SlotId| holders.contains(&(read.flow, slot));
+    match read.source {
+        Source::Slot(slot) => holds(*slot),
+        Source::Compose { parts, .. } => parts.iter().any(|p| holds(p.slot) && p.member.is_empty()),
+        Source::Either(..) => read.source.slot_ids().into_iter().any(holds),
+        _ => false,
+    }
 }
 
 /// Whether this only merges other values into the input.
 fn lays(read: &ValueRead<'_>, flow: &FlowDefinition) -> bool {
-    read.reference.is_none() && read.guarded && matches!(read.source, Source::Slot(s) if read.step.is_none() && *s == flow.intake.slot || laid(flow, *s))
+    read.reference.is_none()
+        && read.guarded
+        && matches!(read.source, Source::Slot(s) if read.step.is_none() && *s == flow.intake.slot || laid(flow, *s))
 }
 
 /// Whether a slot is the input with other values merged into it.

@@ -4,12 +4,13 @@
 
 use trefoil_syntax::hash::HashSet;
 
-use trefoil_ir::walk::{callees_of, children_of};
 use trefoil_ir::facts::DeclarationKind;
-use trefoil_ir::{Facts, FlowId, StepContents, Program, SlotId, Source, StepId, StepKind};
+use trefoil_ir::walk::{self, callees_of, children_of};
+use trefoil_ir::{Facts, FlowId, GraphNode, NodeId, Program, SlotId, Source, Step, StepContents, StepId, StepKind};
 use trefoil_syntax::{FileId, FindingSeverity};
 
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use super::unknown_property::member_names;
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 use crate::semantic::SemanticModel;
 
 pub(super) const RULE: Rule = Rule {
@@ -41,14 +42,29 @@ fn run(cx: &mut RuleContext<'_>) {
 /// The steps that a template names, by file and name. Includes texts that are not evaluated (`env` of a plain `echo`).
 fn mentioned(facts: &Facts) -> HashSet<(FileId, &str)> {
     use DeclarationKind::{Node, State, Step};
-    let read: HashSet<_> = facts.mentions.iter().filter(|m| m.template).filter_map(|m| m.to).collect();
-    let steps = facts.declarations.iter().filter(|d| matches!(d.kind, Step | State | Node) && read.contains(&d.at));
-    steps.map(|d| (d.at.file, &*d.name)).collect()
+    let mut read = HashSet::default();
+    for mention in &facts.mentions {
+        if mention.template {
+            read.extend(mention.to);
+        }
+    }
+    let mut steps = HashSet::default();
+    for declaration in &facts.declarations {
+        if matches!(declaration.kind, Step | State | Node) && read.contains(&declaration.at) {
+            steps.insert((declaration.at.file, &*declaration.name));
+        }
+    }
+    steps
 }
 
 /// The slots that are read.
 fn used(model: &SemanticModel<'_>) -> HashSet<(FlowId, SlotId)> {
-    let mut used: HashSet<_> = model.value_reads().iter().flat_map(|r| r.source.slot_ids().into_iter().map(|s| (r.flow, s))).collect();
+    let mut used = HashSet::default();
+    for read in model.value_reads() {
+        for slot in read.source.slot_ids() {
+            used.insert((read.flow, slot));
+        }
+    }
     for (flow, _, step) in model.all_steps() {
         let mut add = |source: &Source| match source {
             Source::Slot(slot) | Source::Member(slot, _) => drop(used.insert((flow, *slot))),
@@ -56,23 +72,35 @@ fn used(model: &SemanticModel<'_>) -> HashSet<(FlowId, SlotId)> {
             Source::Compose { parts, .. } => used.extend(parts.iter().map(|p| (flow, p.slot))),
             _ => {}
         };
-        for evaluated in trefoil_ir::walk::evaluated_by_step(step) {
+        for evaluated in walk::evaluated_by_step(step) {
             evaluated.visit_sources(&mut add);
         }
-        // A caller of the flow may read its inner results.
         if let StepKind::Call(call) = &step.kind
             && let Some(under) = call.exports
         {
-            for read in model.reads_of(flow) {
-                if matches!(read.source, Source::Layered { under: u, .. } if *u == under) {
-                    let rest = read.reference.map(|r| r.path.get(usize::from(r.binding.skip)..).unwrap_or_default());
-                    let rest: Option<Vec<&str>> = rest.map(|all| all.iter().map(|s| &*s.name).collect());
-                    callees_of(step).into_iter().for_each(|c| exported(model, c, rest.as_deref(), &mut used, 0));
-                }
-            }
+            add_read_exports(model, flow, step, under, &mut used);
         }
     }
     used
+}
+
+/// Marks what a caller of a flow reads of its inner results.
+fn add_read_exports(
+    model: &SemanticModel<'_>,
+    flow: FlowId,
+    call: &Step,
+    exports: SlotId,
+    used: &mut HashSet<(FlowId, SlotId)>,
+) {
+    for read in model.reads_of(flow) {
+        if !matches!(read.source, Source::Layered { under, .. } if *under == exports) {
+            continue;
+        }
+        let path = read.reference.map(member_names);
+        for callee in callees_of(call) {
+            exported(model, callee, path.as_deref(), used, 0);
+        }
+    }
 }
 
 /// Marks the inner results of a flow that a path reads; without a path, all of them.
@@ -96,8 +124,11 @@ fn exported(
         let Some(inner) = export.inner else { continue };
         for (_, step) in model.steps_of(flow) {
             let step = &model.program.steps[*step];
-            if matches!(&step.kind, StepKind::Call(call) if call.exports == Some(inner)) {
-                callees_of(step).into_iter().for_each(|c| exported(model, c, rest, used, depth + 1));
+            if !matches!(&step.kind, StepKind::Call(call) if call.exports == Some(inner)) {
+                continue;
+            }
+            for callee in callees_of(step) {
+                exported(model, callee, rest, used, depth + 1);
             }
         }
     }
@@ -105,8 +136,18 @@ fn exported(
 
 /// Whether a segment names a key, with or without hyphens: the id from which a key is made is also a name for it.
 fn is_key(segment: &str, key: &str) -> bool {
-    let letters = |text: &str| text.chars().filter(|c| *c != '-').flat_map(char::to_lowercase).collect::<String>();
-    segment == key || letters(segment) == letters(key)
+    segment == key || without_hyphens(segment) == without_hyphens(key)
+}
+
+/// A text in lower case without hyphens.
+fn without_hyphens(text: &str) -> String {
+    let mut letters = String::new();
+    for letter in text.chars() {
+        if letter != '-' {
+            letters.extend(letter.to_lowercase());
+        }
+    }
+    letters
 }
 
 /// Whether a result is used without being named: it is the flow's result, or that of an end of a graph or machine.
@@ -120,11 +161,8 @@ fn implicit(model: &SemanticModel<'_>, flow: FlowId, id: StepId, out: SlotId) ->
         match &outer.kind {
             StepKind::Graph(graph) => {
                 let Some(node) = graph.nodes.find_id(|n| n.step == id) else { continue };
-                let follows = |n: &trefoil_ir::GraphNode| {
-                    n.incoming.iter().any(|e| e.from == node) || n.after.contains(&node)
-                };
                 // If the flow declares its output, an end that is not part of it is not a result.
-                return found.output.is_none() && !graph.nodes.iter().any(follows);
+                return found.output.is_none() && !graph.nodes.iter().any(|other| follows(other, node));
             }
             StepKind::StateMachine(machine) => {
                 let Some(state) = machine.states.iter().find(|s| s.step == id) else { continue };
@@ -137,14 +175,22 @@ fn implicit(model: &SemanticModel<'_>, flow: FlowId, id: StepId, out: SlotId) ->
     model.steps_of(flow).iter().any(|(_, s)| *s != id && model.program.steps[*s].out == Some(out))
 }
 
+/// Whether a node runs after another one.
+fn follows(node: &GraphNode, other: NodeId) -> bool {
+    node.after.contains(&other) || node.incoming.iter().any(|edge| edge.from == other)
+}
+
 /// The steps whose result is the result of this one.
 fn last(program: &Program, id: StepId) -> Vec<StepId> {
     let mut all = vec![id];
     let step = &program.steps[id];
-    match step.kind.step_info().inside {
-        // Its ends are looked at for themselves.
-        StepContents::StateMachine(_) => {}
-        inside => all.extend(inside.result_steps().into_iter().flat_map(|s| last(program, s))),
+    let inside = step.kind.step_info().inside;
+    // Its ends are looked at for themselves.
+    if matches!(inside, StepContents::StateMachine(_)) {
+        return all;
+    }
+    for inner in inside.result_steps() {
+        all.extend(last(program, inner));
     }
     all
 }
@@ -158,16 +204,14 @@ fn only_models(program: &Program, id: StepId, depth: usize) -> bool {
     if matches!(step.kind, StepKind::Model(_)) {
         return true;
     }
-    let flows = callees_of(step);
-    // The effects of an agent that is not declared are unknown.
-    let missing = |f: &FlowId| {
-        let name = &program.flows[*f].name;
-        program.missing_agents.iter().any(|(n, _)| n == name)
-    };
-    if flows.iter().any(missing) {
-        return false;
+    let mut inner = children_of(step);
+    for flow in callees_of(step) {
+        let flow = &program.flows[flow];
+        // The effects of an agent that is not declared are unknown.
+        if program.missing_agents.iter().any(|(name, _)| *name == flow.name) {
+            return false;
+        }
+        inner.push(flow.body);
     }
-    let bodies = flows.into_iter().map(|f| program.flows[f].body);
-    let inner: Vec<_> = children_of(step).into_iter().chain(bodies).collect();
     !inner.is_empty() && inner.into_iter().all(|s| only_models(program, s, depth + 1))
 }

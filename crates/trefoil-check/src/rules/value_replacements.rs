@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use trefoil_ir::types::{TypeMember, ValueKind};
-use trefoil_ir::{DeclarationKind, GraphNode, NameDeclaration, NodeId, SlotId, StepKind};
+use trefoil_ir::{DeclarationKind, NameDeclaration, NodeId, SlotId, StepGraph, StepKind};
 use trefoil_syntax::hash::HashMap;
 use trefoil_syntax::{Diagnostic, FileId, FindingSeverity, Location};
 
@@ -19,35 +19,39 @@ pub(super) fn check_branches(cx: &mut RuleContext<'_>) {
     for (flow, _, step) in model.all_steps() {
         let StepKind::Parallel(parallel) = &step.kind else { continue };
         let mut first: HashMap<&Arc<str>, Location> = HashMap::default();
-        for branch in parallel.branches.iter().map(|branch| &model.program.steps[*branch]) {
-            let Some(slot) = branch.out.filter(|_| branch.label.is_some()) else { continue };
+        for branch in &parallel.branches {
+            let branch = &model.program.steps[*branch];
+            let (Some(slot), Some(_)) = (branch.out, &branch.label) else { continue };
             let key = &model.program.flows[flow].slots[slot].name;
             if key.is_empty() {
                 continue;
             }
             let at = result_name_location(model, branch.origin, key);
-            match first.get(key) {
-                Some(other) => {
-                    let d = cx.new_finding(at, format!("two branches write `{key}`"));
-                    let d = Diagnostic { severity: FindingSeverity::Error, ..d };
-                    cx.report_finding(
-                        d.with_label(*other, "written here too")
-                            .with_help(format!("write another `{}` for the step", cx.model.format_words().kept)),
-                    );
-                }
-                None => drop(first.insert(key, at)),
-            }
+            let Some(other) = first.get(key) else {
+                first.insert(key, at);
+                continue;
+            };
+            let d = cx.new_finding(at, format!("two branches write `{key}`"));
+            let d = Diagnostic { severity: FindingSeverity::Error, ..d };
+            cx.report_finding(
+                d.with_label(*other, "written here too")
+                    .with_help(format!("write another `{}` for the step", cx.model.format_words().kept)),
+            );
         }
     }
 }
 
 /// The place of the name of a step's result; otherwise the step.
 pub(super) fn result_name_location(model: &SemanticModel<'_>, step: Location, name: &str) -> Location {
-    let around = |d: &&NameDeclaration| {
+    let is_around = |d: &NameDeclaration| {
         d.at.file == step.file && d.extent.start <= step.span.start && step.span.end <= d.extent.end
     };
-    let steps = model.facts.declarations.iter().filter(|d| d.kind == DeclarationKind::Step && *d.name == *name);
-    steps.filter(around).min_by_key(|d| d.extent.end - d.extent.start).map_or(step, |d| d.at)
+    let names_step = |d: &NameDeclaration| d.kind == DeclarationKind::Step && *d.name == *name;
+    let declarations = model.facts.declarations.iter().filter(|d| names_step(d) && is_around(d));
+    match declarations.min_by_key(|d| d.extent.end - d.extent.start) {
+        Some(innermost) => innermost.at,
+        None => step,
+    }
 }
 
 /// A node that writes to the path of another node's result, which templates then cannot read any more. A fallback does
@@ -56,35 +60,45 @@ pub(super) fn check_node_results(cx: &mut RuleContext<'_>) {
     let model = cx.model;
     for (flow, _, step) in model.all_steps() {
         let StepKind::Graph(graph) = &step.kind else { continue };
-        let step = |node: &GraphNode| &model.program.steps[node.step];
-        let labels = graph.nodes.entries().filter_map(|(id, node)| Some((&**step(node).label.as_ref()?, id)));
-        let labels: HashMap<&str, NodeId> = labels.collect();
+        let labels = labelled_nodes(model, graph);
         for (id, node) in graph.nodes.entries() {
-            let step = step(node);
-            for path in step.out.into_iter().flat_map(|slot| paths(model, flow, slot)) {
-                let Some((name, member)) = path.strip_prefix("working.").and_then(|path| owner(&labels, path)) else {
-                    continue;
-                };
-                let Some(other) = labels.get(name).filter(|other| **other != id) else { continue };
-                if node.fallback_of.contains(other) {
+            let step = &model.program.steps[node.step];
+            let Some(slot) = step.out else { continue };
+            for path in paths(model, flow, slot) {
+                let Some(below) = path.strip_prefix("working.") else { continue };
+                let Some((name, member)) = owner(&labels, below) else { continue };
+                let Some(other) = labels.get(name) else { continue };
+                if *other == id || node.fallback_of.contains(other) {
                     continue;
                 }
                 let owner = &model.program.steps[graph.nodes[*other].step];
-                let Some(left) = owner.out.map(|slot| model.program_types().slot_type(flow, slot)) else { continue };
-                if !matches!(left.find_member(member), TypeMember::Is { .. }) {
+                let Some(result) = owner.out else { continue };
+                let replaced = model.program_types().slot_type(flow, result);
+                if !matches!(replaced.find_member(member), TypeMember::Is { .. }) {
                     continue;
                 }
-                let own = words::step_name(model.program, node.step);
+                let writer = words::step_name(model.program, node.step);
                 let message = format!(
-                    "{own} overwrites the result of `{name}`: afterwards `{name}.{member}` is the value from {own}"
+                    "{writer} overwrites the result of `{name}`: afterwards `{name}.{member}` is the value from {writer}"
                 );
                 let here = find_write_location(model, step.origin, path).unwrap_or(step.origin);
                 let d = cx.new_finding(here, message).with_label(owner.origin, "this node");
-                let own = own.trim_matches('`');
-                cx.report_finding(d.with_help(format!("write `working.{own}.{member}`, or another unused path")));
+                let writer = writer.trim_matches('`');
+                cx.report_finding(d.with_help(format!("write `working.{writer}.{member}`, or another unused path")));
             }
         }
     }
+}
+
+/// The nodes of a graph by their names.
+fn labelled_nodes<'p>(model: &SemanticModel<'p>, graph: &'p StepGraph) -> HashMap<&'p str, NodeId> {
+    let mut labels = HashMap::default();
+    for (id, node) in graph.nodes.entries() {
+        if let Some(label) = &model.program.steps[node.step].label {
+            labels.insert(&**label, id);
+        }
+    }
+    labels
 }
 
 /// The paths that a slot is written to.
@@ -94,39 +108,47 @@ fn paths<'p>(model: &SemanticModel<'p>, flow: trefoil_ir::FlowId, slot: SlotId) 
 
 /// The node that a path names first, and the rest of the path.
 fn owner<'p>(labels: &HashMap<&str, NodeId>, path: &'p str) -> Option<(&'p str, &'p str)> {
-    let ends = path.match_indices('.').map(|(at, _)| at);
-    let (name, rest) = ends
-        .filter_map(|at| Some((path.get(..at)?, path.get(at + 1..)?)))
-        .find(|(name, _)| labels.contains_key(name))?;
-    Some((name, rest.split('.').next().unwrap_or(rest)))
+    for (dot, _) in path.match_indices('.') {
+        if let (Some(name), Some(rest)) = (path.get(..dot), path.get(dot + 1..))
+            && labels.contains_key(name)
+        {
+            return Some((name, rest.split('.').next().unwrap_or(rest)));
+        }
+    }
+    None
 }
 
 /// A path below a seeded value that is not an object, so the value is lost.
 pub(super) fn check_seeds(cx: &mut RuleContext<'_>) {
-    let facts = cx.model.facts;
-    let keys = || facts.declarations.iter().filter(|d| d.kind == DeclarationKind::Key);
-    let nodes =
-        DeclarationExtents::from_declarations(facts.declarations.iter().filter(|d| d.kind == DeclarationKind::Node));
+    let declarations = &cx.model.facts.declarations;
+    let nodes = DeclarationExtents::from_declarations(declarations.iter().filter(|d| d.kind == DeclarationKind::Node));
     if nodes.0.is_empty() {
         return;
     }
-    let written = |at: Location| nodes.hold(at);
-    let seeds: HashMap<Location, _> = keys().filter(|d| !written(d.at)).map(|d| (d.at, d)).collect();
-    let mut found = Vec::new();
-    for key in keys().filter(|d| written(d.at)) {
-        let Some(seed) = key.parent.and_then(|parent| seeds.get(&parent)) else { continue };
-        if seed
-            .schema
-            .solid_kinds()
-            .is_some_and(|kinds| !kinds.contains(ValueKind::Object) && !kinds.contains(ValueKind::List))
-        {
-            let path = tree_path(cx.model, seed);
-            let message = format!("writing here replaces `{path}`, which has a value from the start");
-            let d = cx.new_finding(Location::new(key.at.file, key.extent), message).with_label(seed.at, "the value");
-            found.push(d.with_help("write to a path that is not below a text"));
+    let mut seeds: HashMap<Location, &NameDeclaration> = HashMap::default();
+    let mut written = Vec::new();
+    for key in declarations {
+        if key.kind != DeclarationKind::Key {
+            continue;
+        }
+        if nodes.hold(key.at) {
+            written.push(key);
+        } else {
+            seeds.insert(key.at, key);
         }
     }
-    found.into_iter().for_each(|d| cx.report_finding(d));
+    for key in written {
+        let Some(parent) = key.parent else { continue };
+        let Some(seed) = seeds.get(&parent) else { continue };
+        let Some(kinds) = seed.schema.solid_kinds() else { continue };
+        if kinds.contains(ValueKind::Object) || kinds.contains(ValueKind::List) {
+            continue;
+        }
+        let path = tree_path(cx.model, seed);
+        let message = format!("writing here replaces `{path}`, which has a value from the start");
+        let d = cx.new_finding(Location::new(key.at.file, key.extent), message).with_label(seed.at, "the value");
+        cx.report_finding(d.with_help("write to a path that is not below a text"));
+    }
 }
 
 /// The starts of declarations in order, each with the furthest end of it and those before it in the file.
@@ -140,7 +162,11 @@ impl DeclarationExtents {
         extents.sort_unstable();
         let mut last: Option<(FileId, u32)> = None;
         for (file, _, end) in &mut extents {
-            *end = last.filter(|(before, _)| before == file).map_or(*end, |(_, reach)| reach.max(*end));
+            if let Some((before, reach)) = last
+                && before == *file
+            {
+                *end = reach.max(*end);
+            }
             last = Some((*file, *end));
         }
         Self(extents)
@@ -148,8 +174,10 @@ impl DeclarationExtents {
     /// Whether a place is in a declaration.
     fn hold(&self, at: Location) -> bool {
         let after = self.0.partition_point(|(file, start, _)| (*file, *start) <= (at.file, at.span.start));
-        let before = after.checked_sub(1).and_then(|before| self.0.get(before));
-        before.is_some_and(|(file, _, end)| *file == at.file && at.span.end <= *end)
+        match self.0.get(..after) {
+            Some([.., (file, _, end)]) => *file == at.file && at.span.end <= *end,
+            _ => false,
+        }
     }
 }
 
@@ -157,19 +185,35 @@ impl DeclarationExtents {
 fn tree_path(model: &SemanticModel<'_>, key: &NameDeclaration) -> String {
     let mut names = vec![&*key.name];
     let mut parent = key.parent;
-    while let Some(outer) =
-        parent.and_then(|at| model.facts.declarations.iter().find(|d| d.kind == DeclarationKind::Key && d.at == at))
-    {
+    while let Some(at) = parent {
+        let is_parent = |d: &&NameDeclaration| d.kind == DeclarationKind::Key && d.at == at;
+        let Some(outer) = model.facts.declarations.iter().find(is_parent) else { break };
         names.push(&outer.name);
         parent = outer.parent;
     }
     names.reverse();
     let inner = names.join(".");
-    let written = model.program.flows.iter().flat_map(|flow| &flow.slots).flat_map(|slot| &slot.writes);
-    let mut roots = written
-        .filter_map(|path| path.split_once('.'))
-        .filter(|(_, rest)| rest.strip_prefix(&*inner).is_some_and(|below| below.starts_with('.')));
-    roots.next().map_or_else(|| inner.clone(), |(root, _)| format!("{root}.{inner}"))
+    match written_root(model, &inner) {
+        Some(root) => format!("{root}.{inner}"),
+        None => inner,
+    }
+}
+
+/// The root of the first written path that continues after a path.
+fn written_root<'p>(model: &SemanticModel<'p>, inner: &str) -> Option<&'p str> {
+    for flow in model.program.flows.iter() {
+        for slot in flow.slots.iter() {
+            for path in slot.writes.iter() {
+                if let Some((root, rest)) = path.split_once('.')
+                    && let Some(below) = rest.strip_prefix(inner)
+                    && below.starts_with('.')
+                {
+                    return Some(root);
+                }
+            }
+        }
+    }
+    None
 }
 
 #[cfg(test)]

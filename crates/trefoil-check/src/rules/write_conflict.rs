@@ -4,14 +4,14 @@ use std::cell::OnceCell;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use trefoil_ir::{DeclarationKind, Facts, StepGraph, NodeId, Program};
+use trefoil_ir::{DeclarationKind, Facts, NameDeclaration, NodeId, Program, StepGraph};
 use trefoil_syntax::hash::{HashMap, HashSet};
-use trefoil_syntax::{Diagnostic, FileId, Location, FindingSeverity, Span};
+use trefoil_syntax::{Diagnostic, FileId, FindingSeverity, Location};
 
 use super::{lost_write, value_replacements};
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 use crate::semantic::concurrency::overlap::WriteOverlap;
-use crate::semantic::concurrency::{self, NodeConcurrency, GraphConcurrency};
+use crate::semantic::concurrency::{self, GraphConcurrency, NodeConcurrency};
 use crate::words;
 
 /// The maximum number of earlier writers of a path with which each is compared.
@@ -59,7 +59,9 @@ fn run(cx: &mut RuleContext<'_>) {
     let written = written(model.facts);
     for (flow, graph) in concurrency::overlap::reachable_graphs(model) {
         let mut pairs = WriterPairs::default();
-        concurrency::overlap::find_overlaps(model, flow, graph, MOST).iter().flatten().for_each(|overlap| pairs.read(overlap));
+        for overlap in concurrency::overlap::find_overlaps(model, flow, graph, MOST).iter().flatten() {
+            pairs.read(overlap);
+        }
         pairs.named(model.program, graph, &written);
         let meetings = OnceCell::new();
         for pair in pairs.all {
@@ -67,7 +69,10 @@ fn run(cx: &mut RuleContext<'_>) {
             let values = match meetings.relation_of_pair(pair.first, pair.second) {
                 NodeConcurrency::AtOnce => None,
                 NodeConcurrency::With(values) => Some(values),
-                NodeConcurrency::InOrder { .. } | NodeConcurrency::InReverse | NodeConcurrency::Never | NodeConcurrency::Either => continue,
+                NodeConcurrency::InOrder { .. }
+                | NodeConcurrency::InReverse
+                | NodeConcurrency::Never
+                | NodeConcurrency::Either => continue,
             };
             cx.report_finding(conflict(cx, graph, &pair, values));
         }
@@ -100,18 +105,14 @@ impl WriterPairs {
 
     /// Adds pairs that write the same path, whether or not it is read.
     fn named(&mut self, program: &Program, graph: &StepGraph, written: &[ConflictingPath]) {
-        let named = graph.nodes.entries().rev().filter_map(|(id, node)| {
-            let step = &program.steps[node.step];
-            Some(((&**step.label.as_ref()?, step.origin.file), id))
-        });
-        let named: HashMap<(&str, FileId), NodeId> = named.collect();
+        let named = named_nodes(program, graph);
         for (path, writers) in written {
             let path = std::slice::from_ref(path);
             let mut before: Vec<(NodeId, bool)> = Vec::new();
-            for one in writers {
-                let Some(&b) = named.get(&(&*one.node, one.file)) else { continue };
+            for writer in writers {
+                let Some(&b) = named.get(&(&*writer.node, writer.file)) else { continue };
                 for &(a, beneath) in before.iter().rev().take(MOST) {
-                    match (beneath, one.beneath) {
+                    match (beneath, writer.beneath) {
                         // Two writes below the path are to different places.
                         (true, true) => {}
                         (true, false) => self.add(a, b, path, Some(a)),
@@ -119,10 +120,22 @@ impl WriterPairs {
                         (false, false) => self.add(a, b, path, None),
                     }
                 }
-                before.push((b, one.beneath));
+                before.push((b, writer.beneath));
             }
         }
     }
+}
+
+/// The nodes of a graph by their names and files; of two with one name, the first.
+fn named_nodes<'p>(program: &'p Program, graph: &StepGraph) -> HashMap<(&'p str, FileId), NodeId> {
+    let mut named = HashMap::default();
+    for (id, node) in graph.nodes.entries() {
+        let step = &program.steps[node.step];
+        if let Some(label) = &step.label {
+            named.entry((&**label, step.origin.file)).or_insert(id);
+        }
+    }
+    named
 }
 
 /// The finding about two nodes that run at the same time. `values`: the values with which both run, if not always.
@@ -130,7 +143,7 @@ fn conflict(cx: &RuleContext<'_>, graph: &StepGraph, pair: &WriterPair, values: 
     let program = cx.model.program;
     let WriterPair { first, second, path, beneath } = pair;
     let (first, later) = (&graph.nodes[*first], &graph.nodes[*second]);
-    let [one, two] = [first, later].map(|n| words::step_name(program, n.step));
+    let (one, two) = (words::step_name(program, first.step), words::step_name(program, later.step));
     let message = match beneath {
         None if values.is_some() => format!("{one} and {two} can both run and write `{path}` at the same time"),
         None => format!("{one} and {two} write `{path}` at the same time"),
@@ -143,11 +156,16 @@ fn conflict(cx: &RuleContext<'_>, graph: &StepGraph, pair: &WriterPair, values: 
     let label = if *beneath == Some(pair.first) { "writes below it" } else { "writes it too" };
     let mut finding = cx.new_finding(at.origin, message).with_label(other.origin, label);
     if values.is_some() {
-        for cond in [first, later].iter().flat_map(|n| &n.incoming).filter_map(|e| e.when.as_ref()) {
-            finding = finding.with_label(cond.origin, "can be true together with the other");
+        for edge in first.incoming.iter().chain(&later.incoming) {
+            if let Some(cond) = &edge.when {
+                finding = finding.with_label(cond.origin, "can be true together with the other");
+            }
         }
     }
-    let with = values.filter(|v| !v.is_empty()).map(|v| format!("both run with {v}; ")).unwrap_or_default();
+    let with = match values {
+        Some(values) if !values.is_empty() => format!("both run with {values}; "),
+        _ => String::new(),
+    };
     let help = format!(
         "{with}{two} wins, because it is later in the file; write to different paths, or add an edge between them"
     );
@@ -158,24 +176,38 @@ fn conflict(cx: &RuleContext<'_>, graph: &StepGraph, pair: &WriterPair, values: 
 /// write, at least one of them as a whole.
 fn written(facts: &Facts) -> Vec<ConflictingPath> {
     let mut places: HashMap<Location, Vec<Location>> = HashMap::default();
-    for mention in facts.mentions.iter().filter(|m| !m.template) {
-        if let Some(to) = mention.to {
+    for mention in &facts.mentions {
+        if let Some(to) = mention.to
+            && !mention.template
+        {
             places.entry(to).or_default().push(mention.at);
         }
     }
-    let keys = || facts.declarations.iter().filter(|d| d.kind == DeclarationKind::Key);
+    let (mut keys, mut nodes) = (Vec::new(), Vec::new());
+    for declaration in &facts.declarations {
+        match declaration.kind {
+            DeclarationKind::Key => keys.push(declaration),
+            DeclarationKind::Node => nodes.push(declaration),
+            _ => {}
+        }
+    }
     // A segment that is followed by another one is written below.
-    let starts: HashSet<(FileId, u32)> =
-        keys().map(|d| d.at).chain(places.values().flatten().copied()).map(|at| (at.file, at.span.start)).collect();
-    let nodes: Vec<_> = facts.declarations.iter().filter(|d| d.kind == DeclarationKind::Node).collect();
+    let mut starts: HashSet<(FileId, u32)> = HashSet::default();
+    for key in &keys {
+        starts.insert((key.at.file, key.at.span.start));
+    }
+    for at in places.values().flatten() {
+        starts.insert((at.file, at.span.start));
+    }
     let mut all = Vec::new();
-    for key in keys() {
+    for key in keys {
         let Some(others) = places.get(&key.at) else { continue };
         let mut writers: Vec<PathWriter> = Vec::new();
         for at in std::iter::once(&key.at).chain(others) {
-            let inside = |span: Span| span.start <= at.span.start && at.span.end <= span.end;
-            let node = nodes.iter().find(|n| n.at.file == at.file && inside(n.extent));
-            if let Some(node) = node {
+            let is_around = |node: &NameDeclaration| {
+                node.at.file == at.file && node.extent.start <= at.span.start && at.span.end <= node.extent.end
+            };
+            if let Some(node) = nodes.iter().find(|node| is_around(node)) {
                 let beneath = starts.contains(&(at.file, at.span.end + 1));
                 writers.push(PathWriter { node: node.name.clone(), file: at.file, beneath });
             }

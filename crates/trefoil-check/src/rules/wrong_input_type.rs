@@ -2,13 +2,19 @@
 
 use trefoil_ir::types::{ValueKind, ValueKinds, ValueType};
 use trefoil_ir::walk::{self, EvaluatedPart};
-use trefoil_ir::{FlowCallee, ValueExpression, FlowDefinition, FlowId, FlowInputField, Source, StepKind, BoundTemplate};
-use trefoil_syntax::{Location, FindingSeverity};
+use trefoil_ir::{
+    BoundTemplate, Facts, FlowCallee, FlowDefinition, FlowId, FlowInputField, Source, StepKind, ValueExpression,
+};
+use trefoil_syntax::{FindingSeverity, Location};
 use trefoil_template::{ConditionExpression, Value, read_json};
 
 use super::object_in_prompt::in_json;
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 use crate::semantic::text_pieces::{TextPiece, template_pieces};
+use crate::words;
+
+/// The maximum number of words that a finding lists.
+const MOST_LISTED: usize = 12;
 
 pub(super) const RULE: Rule = Rule {
     name: "wrong-input-type",
@@ -30,7 +36,8 @@ fn run(cx: &mut RuleContext<'_>) {
             let at = at.unwrap_or(step.origin);
             let Some(field) = callee.intake.fields.iter().find(|f| *f.name == *member) else { continue };
             let Some(why) = ValueType::from_schema(&field.schema).explain_rejection(&value) else { continue };
-            let finding = cx.new_finding(at, format!("`{member}` of `{}` does not accept this value: {why}", callee.name));
+            let finding =
+                cx.new_finding(at, format!("`{member}` of `{}` does not accept this value: {why}", callee.name));
             cx.report_finding(finding.with_label(field.origin, "declared here"));
         }
         for (at, message, help) in unquotable(cx, flow, input) {
@@ -46,7 +53,8 @@ fn run(cx: &mut RuleContext<'_>) {
                 continue;
             };
             let at = value_location(value).unwrap_or(step.origin);
-            let finding = cx.new_finding(at, format!("`{name}` of `{}` does not accept this value: {why}", callee.name));
+            let finding =
+                cx.new_finding(at, format!("`{name}` of `{}` does not accept this value: {why}", callee.name));
             cx.report_finding(finding.with_label(field.origin, "declared here"));
         }
     }
@@ -57,14 +65,17 @@ const PLACEHOLDER: &str = "9007199254740881";
 
 /// The input as written, if it is wrapped in an object first.
 fn carried<'p>(cx: &RuleContext<'p>, flow: FlowId, input: &'p ValueExpression) -> &'p ValueExpression {
-    let behind = || {
-        let ValueExpression::If { source: Source::Slot(object), then, .. } = input else { return None };
-        matches!(**then, ValueExpression::Read(Source::Slot(read)) if read == *object).then_some(())?;
-        let ValueExpression::Merge(layers) = cx.model.program_types().computing_expr(flow, *object)? else { return None };
-        let [ValueExpression::Read(Source::Slot(given))] = layers.as_slice() else { return None };
-        cx.model.program_types().computing_expr(flow, *given)
-    };
-    behind().unwrap_or(input)
+    wrapped_input(cx, flow, input).unwrap_or(input)
+}
+
+fn wrapped_input<'p>(cx: &RuleContext<'p>, flow: FlowId, input: &ValueExpression) -> Option<&'p ValueExpression> {
+    let ValueExpression::If { source: Source::Slot(object), then, .. } = input else { return None };
+    if !matches!(**then, ValueExpression::Read(Source::Slot(read)) if read == *object) {
+        return None;
+    }
+    let ValueExpression::Merge(layers) = cx.model.program_types().computing_expr(flow, *object)? else { return None };
+    let [ValueExpression::Read(Source::Slot(given))] = layers.as_slice() else { return None };
+    cx.model.program_types().computing_expr(flow, *given)
 }
 
 /// The members of an input that is a JSON text, without those that contain placeholders.
@@ -72,8 +83,13 @@ pub(super) fn literal_members(input: &ValueExpression) -> Vec<(Option<Location>,
     let ValueExpression::Structured(inner) = input else { return Vec::new() };
     let Some((at, text)) = text_with_placeholders(inner) else { return Vec::new() };
     let Ok(Value::Object(members)) = read_json::<Value>(text.trim()) else { return Vec::new() };
-    let known = members.iter().filter(|(k, v)| !k.contains(PLACEHOLDER) && !v.canonical_text().contains(PLACEHOLDER));
-    known.map(|(k, v)| (at, k.to_string(), v.clone())).collect()
+    let mut known = Vec::new();
+    for (name, value) in members.iter() {
+        if !name.contains(PLACEHOLDER) && !value.canonical_text().contains(PLACEHOLDER) {
+            known.push((at, name.to_string(), value.clone()));
+        }
+    }
+    known
 }
 
 /// The text of an expression with placeholders replaced, and its place if it has a separate one.
@@ -82,11 +98,14 @@ pub(super) fn text_with_placeholders(expr: &ValueExpression) -> Option<(Option<L
         return Some((None, text.to_string()));
     }
     let (ValueExpression::Template(source) | ValueExpression::Typed(source)) = expr else { return None };
-    let parts = template_pieces(source).into_iter().map(|piece| match piece {
-        TextPiece::Written(text) => text,
-        TextPiece::Value(_) => PLACEHOLDER.to_owned(),
-    });
-    Some((Some(source.origin), parts.collect()))
+    let mut text = String::new();
+    for piece in template_pieces(source) {
+        match piece {
+            TextPiece::Written(written) => text.push_str(&written),
+            TextPiece::Value(_) => text.push_str(PLACEHOLDER),
+        }
+    }
+    Some((Some(source.origin), text))
 }
 
 /// Placeholders in JSON that are invalid with any value: text outside quotes, or values printed with their own quotes
@@ -100,9 +119,7 @@ fn unquotable(cx: &RuleContext<'_>, flow: FlowId, input: &ValueExpression) -> Ve
     }
     // If the text is not JSON for other reasons, its quotes cannot be determined, and lint reports it. The contents of
     // a block may not be rendered.
-    let values = all.iter().filter(|piece| matches!(piece, TextPiece::Value(_))).count();
-    let json = |text: &str| read_json::<Value>(text.trim()).is_ok();
-    if values == text.template.references().len() && self::text_with_placeholders(inner).is_some_and(|(_, text)| !json(&text)) {
+    if count_values(&all) == text.template.references().len() && is_invalid_json(inner) {
         return Vec::new();
     }
     let mut found = Vec::new();
@@ -115,7 +132,9 @@ fn unquotable(cx: &RuleContext<'_>, flow: FlowId, input: &ValueExpression) -> Ve
             }
             TextPiece::Value(value) => value,
         };
-        let (Some(at), Some((_, index)), Some(source)) = (value.source_location(), value.text, value.source) else { continue };
+        let (Some(at), Some((_, index)), Some(source)) = (value.source_location(), value.text, value.source) else {
+            continue;
+        };
         let computed = text.template.inner_expressions();
         let json = computed.iter().any(|e| in_json(e, index));
         let plain = !computed.iter().any(|e| mentions(e, index));
@@ -126,14 +145,11 @@ fn unquotable(cx: &RuleContext<'_>, flow: FlowId, input: &ValueExpression) -> Ve
             continue;
         }
         // A model's answer is text that may contain JSON.
-        let open = walk.schema.is_answer() || walk.schema.json_content().is_some() || walk.schema.schema_keyword("enum").is_some();
+        let open = walk.schema.is_answer()
+            || walk.schema.json_content().is_some()
+            || walk.schema.schema_keyword("enum").is_some();
         let Some(name) = value.path_text() else { continue };
-        let quoted = |at: Option<usize>, begins: bool| match at.and_then(|at| all.get(at)) {
-            Some(TextPiece::Written(text)) if begins => text.starts_with('"'),
-            Some(TextPiece::Written(text)) => text.ends_with('"'),
-            _ => false,
-        };
-        if json && inside && quoted(i.checked_sub(1), false) && quoted(Some(i + 1), true) {
+        if json && inside && is_between_quotes(&all, i) {
             let message = format!("`{{{{json {name}}}}}` adds its own quotes, so in quotes this is not valid JSON");
             found.push((at, message, "remove the quotes around it".to_owned()));
         } else if plain && !inside && !open && !json {
@@ -144,13 +160,33 @@ fn unquotable(cx: &RuleContext<'_>, flow: FlowId, input: &ValueExpression) -> Ve
     found
 }
 
+fn count_values(pieces: &[TextPiece<'_>]) -> usize {
+    pieces.iter().filter(|piece| matches!(piece, TextPiece::Value(_))).count()
+}
+
+/// Whether a text is not JSON, whatever its placeholders are.
+fn is_invalid_json(expr: &ValueExpression) -> bool {
+    match text_with_placeholders(expr) {
+        Some((_, text)) => read_json::<Value>(text.trim()).is_err(),
+        None => false,
+    }
+}
+
+/// Whether the text before a piece ends with a quote, and the text after it starts with one.
+fn is_between_quotes(pieces: &[TextPiece<'_>], at: usize) -> bool {
+    let Some(before) = at.checked_sub(1) else { return false };
+    matches!(pieces.get(before), Some(TextPiece::Written(text)) if text.ends_with('"'))
+        && matches!(pieces.get(at + 1), Some(TextPiece::Written(text)) if text.starts_with('"'))
+}
+
 /// Whether a reference is in an expression.
 fn mentions(expression: &ConditionExpression, reference: usize) -> bool {
     match expression {
         ConditionExpression::Reference(r) => *r as usize == reference,
-        ConditionExpression::Call(_, all) | ConditionExpression::Compare(all, _) | ConditionExpression::And(all) | ConditionExpression::Or(all) => {
-            all.iter().any(|e| mentions(e, reference))
-        }
+        ConditionExpression::Call(_, all)
+        | ConditionExpression::Compare(all, _)
+        | ConditionExpression::And(all)
+        | ConditionExpression::Or(all) => all.iter().any(|e| mentions(e, reference)),
         ConditionExpression::Not(inner) => mentions(inner, reference),
         _ => false,
     }
@@ -168,7 +204,7 @@ fn members<'e>(input: &'e ValueExpression, into: &mut Vec<(&'e std::sync::Arc<st
 fn wrong(cx: &RuleContext<'_>, flow: FlowId, given: &ValueExpression, field: &FlowInputField) -> Option<String> {
     let wanted = ValueType::from_schema(&field.schema);
     if let ValueExpression::Const(value) = given {
-        return wanted.explain_rejection(value).filter(|_| !(value.is_null() && field.nullable));
+        return if value.is_null() && field.nullable { None } else { wanted.explain_rejection(value) };
     }
     if let (ValueExpression::Typed(text), Some(choices)) = (given, wanted.allowed_values().as_deref())
         && !text.template.is_single()
@@ -177,57 +213,102 @@ fn wrong(cx: &RuleContext<'_>, flow: FlowId, given: &ValueExpression, field: &Fl
         return Some(why);
     }
     let held = cx.model.program_types().expr_type(flow, given, None);
-    if let Some(choices) = held.allowed_values() {
-        let tried = choices.iter().filter(|c| !c.is_null()).map(|c| (c, wanted.explain_rejection(c)));
-        let (bad, good): (Vec<_>, Vec<_>) = tried.partition(|(_, why)| why.is_some());
-        return match bad.into_iter().next()? {
-            (_, why) if good.is_empty() => why,
-            // A condition may ensure that only other values get here.
-            (value, why) => why.filter(|_| !asked(cx, flow, given)).map(|why| format!("it can be `{}`, but {why}", value.to_text())),
-        };
+    match held.allowed_values() {
+        Some(choices) => rejected_choice(cx, flow, given, &choices, &wanted),
+        None => held.explain_mismatch(&wanted),
     }
-    held.explain_mismatch(&wanted)
+}
+
+/// Why a value that is one of these choices is not accepted: all of them are not, or one is not.
+fn rejected_choice(
+    cx: &RuleContext<'_>,
+    flow: FlowId,
+    given: &ValueExpression,
+    choices: &[Value],
+    wanted: &ValueType,
+) -> Option<String> {
+    let mut rejected = None;
+    let mut is_any_good = false;
+    for choice in choices {
+        if choice.is_null() {
+            continue;
+        }
+        match wanted.explain_rejection(choice) {
+            Some(why) if rejected.is_none() => rejected = Some((choice, why)),
+            Some(_) => {}
+            None => is_any_good = true,
+        }
+    }
+    let (choice, why) = rejected?;
+    if !is_any_good {
+        return Some(why);
+    }
+    // A condition may ensure that only other values get here.
+    if asked(cx, flow, given) {
+        return None;
+    }
+    Some(format!("it can be `{}`, but {why}", choice.to_text()))
 }
 
 /// Why a text with placeholders matches none of the choices: none has its start, or none has its end.
 fn never_a_choice(text: &BoundTemplate, choices: &[Value]) -> Option<String> {
     let all = template_pieces(text);
-    let values = all.iter().filter(|piece| matches!(piece, TextPiece::Value(_))).count();
-    if values != text.template.references().len() {
+    if count_values(&all) != text.template.references().len() {
         return None; // What is shown in a block may not be there.
     }
-    let written = |piece: Option<&TextPiece<'_>>| match piece {
-        Some(TextPiece::Written(text)) => text.clone(),
-        _ => String::new(),
-    };
-    let (begin, end) = (written(all.first()), written(all.last()));
-    let mut words = choices.iter().filter_map(Value::as_str).peekable();
-    words.peek()?;
-    if choices.iter().any(|c| !c.is_null() && c.as_str().is_none())
-        || words.any(|w| w.starts_with(&*begin) && w.ends_with(&*end) && w.len() >= begin.len() + end.len())
-    {
+    let (begin, end) = (written_text(all.first()), written_text(all.last()));
+    let mut words = Vec::new();
+    for choice in choices {
+        match choice.as_str() {
+            Some(word) => words.push(word),
+            None if choice.is_null() => {}
+            None => return None,
+        }
+    }
+    let may_be = |word: &&str| word.starts_with(begin) && word.ends_with(end) && word.len() >= begin.len() + end.len();
+    if words.is_empty() || words.iter().any(may_be) {
         return None;
     }
-    let list = choices.iter().filter_map(Value::as_str).take(12).map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", ");
+    let list = words::quoted_names(words.iter().take(MOST_LISTED));
     let part = if begin.is_empty() { format!("ends with `{end}`") } else { format!("begins with `{begin}`") };
     Some(format!("it must be one of {list}, but this {part}"))
+}
+
+/// The text of a piece; empty for a value.
+fn written_text<'t>(piece: Option<&'t TextPiece<'_>>) -> &'t str {
+    match piece {
+        Some(TextPiece::Written(text)) => text,
+        _ => "",
+    }
 }
 
 /// Whether a condition of the flow tests the parts of a value.
 fn asked(cx: &RuleContext<'_>, flow: FlowId, value: &ValueExpression) -> bool {
     let mut slots = Vec::new();
     walk::visit_sources(value, &mut |source| slots.extend(source.slot_ids()));
-    let steps = cx.model.steps_of(flow).iter().map(|(_, id)| &cx.model.program.steps[*id]);
-    let mut conds = steps.flat_map(walk::evaluated_by_step).filter(|e| matches!(e, EvaluatedPart::Cond(_)));
-    conds.any(|cond| {
-        let mut found = false;
-        cond.visit_sources(&mut |source| found |= source.slot_ids().iter().any(|slot| slots.contains(slot)));
-        found
-    })
+    let mut found = false;
+    for (_, id) in cx.model.steps_of(flow) {
+        for part in walk::evaluated_by_step(&cx.model.program.steps[*id]) {
+            if !matches!(part, EvaluatedPart::Cond(_)) {
+                continue;
+            }
+            part.visit_sources(&mut |source| found |= source.slot_ids().iter().any(|slot| slots.contains(slot)));
+            if found {
+                return true;
+            }
+        }
+    }
+    false
 }
 
 /// A value of another type than the default that it replaces.
-fn unusual(cx: &mut RuleContext<'_>, (flow, step): (FlowId, Location), callee: &FlowDefinition, field: &FlowInputField, value: &ValueExpression) {
+fn unusual(
+    cx: &mut RuleContext<'_>,
+    (flow, step): (FlowId, Location),
+    callee: &FlowDefinition,
+    field: &FlowInputField,
+    value: &ValueExpression,
+) {
     let Some((usual, declared)) = &field.usual else { return };
     let wanted = usual.solid_kinds().unwrap_or_default();
     // Everything can be printed in a text.
@@ -243,13 +324,14 @@ fn unusual(cx: &mut RuleContext<'_>, (flow, step): (FlowId, Location), callee: &
     };
     // Text that is known only at run time may be the JSON of a list or an object.
     let written = matches!(value, ValueExpression::Const(_));
-    let open = !written && given.contains(ValueKind::Text) && (wanted.contains(ValueKind::List) || wanted.contains(ValueKind::Object));
+    let open = !written
+        && given.contains(ValueKind::Text)
+        && (wanted.contains(ValueKind::List) || wanted.contains(ValueKind::Object));
     if given.is_empty() || open || given.overlaps_with(wanted) {
         return;
     }
     // A literal has no place in the program, but its key has one.
-    let mentions = cx.model.facts.mentions.iter().filter(|m| m.to == Some(*declared) && m.at.file == step.file);
-    let key = mentions.map(|m| m.at).filter(|at| at.span.start >= step.span.start).min_by_key(|at| at.span.start);
+    let key = first_mention(cx.model.facts, *declared, step);
     let at = value_location(value).or(key).unwrap_or(step);
     let (is, label) = match field.default {
         Some(_) => (format!("has {wanted} as its default"), "the default"),
@@ -259,13 +341,35 @@ fn unusual(cx: &mut RuleContext<'_>, (flow, step): (FlowId, Location), callee: &
     cx.report_finding(cx.new_finding(at, message).with_label(*declared, label));
 }
 
+/// The first place after the start of a step that names a declaration.
+fn first_mention(facts: &Facts, declared: Location, step: Location) -> Option<Location> {
+    let mut first: Option<Location> = None;
+    for mention in &facts.mentions {
+        let at = mention.at;
+        if mention.to == Some(declared)
+            && at.file == step.file
+            && at.span.start >= step.span.start
+            && first.is_none_or(|first| at.span.start < first.span.start)
+        {
+            first = Some(at);
+        }
+    }
+    first
+}
+
 fn value_location(value: &ValueExpression) -> Option<Location> {
     match value {
         ValueExpression::Typed(text) | ValueExpression::Template(text) => {
-            let span = text.spans.first().filter(|_| text.template.is_single()).copied();
-            Some(Location::new(text.origin.file, span.unwrap_or(text.origin.span)))
+            let span = match text.spans.first() {
+                Some(span) if text.template.is_single() => *span,
+                _ => text.origin.span,
+            };
+            Some(Location::new(text.origin.file, span))
         }
-        ValueExpression::AsText(inner) | ValueExpression::AsMessage(inner) | ValueExpression::Structured(inner) | ValueExpression::Coerce(inner, _) => value_location(inner),
+        ValueExpression::AsText(inner)
+        | ValueExpression::AsMessage(inner)
+        | ValueExpression::Structured(inner)
+        | ValueExpression::Coerce(inner, _) => value_location(inner),
         _ => None,
     }
 }
