@@ -291,7 +291,7 @@ fn no_such_key(compared: &TypedComparison) -> Option<ConstantComparison> {
 }
 
 /// The text that a side is, if it is a literal.
-fn literal_text(side: &ComparisonSide) -> Option<&str> {
+pub(super) fn literal_text(side: &ComparisonSide) -> Option<&str> {
     side.literal.as_ref()?.as_str()
 }
 

@@ -76,48 +76,65 @@ pub(super) fn in_text(text: &str) -> Vec<FoundCredential> {
     }
     for (prefix, least, what) in PREFIXES {
         for start in starting(text, &places, prefix) {
-            let word = text.get(..start).is_none_or(|b| !b.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_'));
-            let rest = text.get(start + prefix.len()..).unwrap_or_default();
-            let length = rest.find(|c: char| !in_token(c)).unwrap_or(rest.len());
-            let token = rest.get(..length).unwrap_or_default();
-            let range = start..start + prefix.len() + length;
-            let known = found.iter().any(|f| f.range.start < range.end && range.start < f.range.end);
-            if word && !known && length >= *least && is_random(token) && !is_stand_in(token) {
+            let token = token_from(text, start + prefix.len());
+            let range = start..start + prefix.len() + token.len();
+            let is_known = found.iter().any(|f| f.range.start < range.end && range.start < f.range.end);
+            if starts_word(text, start) && !is_known && token.len() >= *least && is_random(token) && !is_stand_in(token)
+            {
                 found.push(FoundCredential { range, what });
             }
         }
     }
     for start in starting(text, &places, "-----BEGIN ") {
-        let line = text.get(start..).and_then(|t| t.lines().next()).unwrap_or_default();
+        let rest = text.get(start..).unwrap_or_default();
+        let line = rest.lines().next().unwrap_or_default();
         if line.contains("PRIVATE KEY-----") {
             found.push(FoundCredential { range: start..start + line.len(), what: "a private key" });
         }
     }
     for start in starting(text, &places, "://") {
-        let rest = text.get(start + 3..).unwrap_or_default();
-        found.extend(in_query(start + 3, rest));
-        let authority = rest.split(['/', '?', '#', ' ', '\n']).next();
-        let login = authority.and_then(|a| a.rsplit_once('@')).map(|(login, _)| login);
-        if let Some((user, password)) = login.and_then(|l| l.split_once(':'))
-            && password.len() >= 6
-            && !user.is_empty()
-            && !is_stand_in(password)
-            && !password.contains(['{', '$', '<'])
-        {
-            let at = start + 3 + user.len() + 1;
-            found.push(FoundCredential { range: at..at + password.len(), what: "a password in a URL" });
-        }
+        let address = text.get(start + 3..).unwrap_or_default();
+        found.extend(in_query(start + 3, address));
+        found.extend(in_login(start + 3, address));
     }
     for start in starting(text, &places, "Basic ") {
-        let rest = text.get(start + 6..).unwrap_or_default();
-        let length = rest.find(|c: char| !in_token(c)).unwrap_or(rest.len());
-        let login = rest.get(..length).and_then(base64);
-        let password = login.as_deref().and_then(|l| l.split_once(':')).map(|(_, password)| password);
-        if password.is_some_and(|p| p.len() >= 4 && !is_stand_in(p)) {
-            found.push(FoundCredential { range: start..start + 6 + length, what: "a login" });
+        let token = token_from(text, start + 6);
+        if let Some(login) = base64(token)
+            && let Some((_, password)) = login.split_once(':')
+            && password.len() >= 4
+            && !is_stand_in(password)
+        {
+            found.push(FoundCredential { range: start..start + 6 + token.len(), what: "a login" });
         }
     }
     found
+}
+
+/// Whether no word continues at an offset.
+fn starts_word(text: &str, start: usize) -> bool {
+    match text.get(..start) {
+        Some(before) => !before.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_'),
+        None => true,
+    }
+}
+
+/// The token that starts at an offset.
+fn token_from(text: &str, start: usize) -> &str {
+    let rest = text.get(start..).unwrap_or_default();
+    let length = rest.find(|c: char| !in_token(c)).unwrap_or(rest.len());
+    rest.get(..length).unwrap_or_default()
+}
+
+/// The password in an address that starts here.
+fn in_login(start: usize, address: &str) -> Option<FoundCredential> {
+    let authority = address.split(['/', '?', '#', ' ', '\n']).next()?;
+    let (login, _) = authority.rsplit_once('@')?;
+    let (user, password) = login.split_once(':')?;
+    if password.len() < 6 || user.is_empty() || is_stand_in(password) || password.contains(['{', '$', '<']) {
+        return None;
+    }
+    let at = start + user.len() + 1;
+    Some(FoundCredential { range: at..at + password.len(), what: "a password in a URL" })
 }
 
 /// The credentials in the query of an address that starts here.
@@ -160,7 +177,8 @@ fn base64(token: &str) -> Option<String> {
             bytes.push((bits >> held) as u8);
         }
     }
-    String::from_utf8(bytes).ok().filter(|t| t.chars().all(|c| !c.is_control()))
+    let text = String::from_utf8(bytes).ok()?;
+    if text.contains(char::is_control) { None } else { Some(text) }
 }
 
 /// The offsets where the first two bytes match any of the searched texts. A single pass over the text, where a search
@@ -180,7 +198,8 @@ fn places(text: &str) -> Vec<usize> {
 
 /// The offsets at which `what` starts.
 fn starting<'p>(text: &'p str, places: &'p [usize], what: &'p str) -> impl Iterator<Item = usize> + 'p {
-    places.iter().copied().filter(move |at| text.get(*at..).is_some_and(|rest| rest.starts_with(what)))
+    let starts = move |at: usize| matches!(text.get(at..), Some(rest) if rest.starts_with(what));
+    places.iter().copied().filter(move |at| starts(*at))
 }
 
 /// The first two bytes of the searched texts as a bit set: one word for each first byte, one bit for the low six bits
@@ -189,17 +208,24 @@ struct CredentialPrefixTable([u64; 256]);
 
 static STARTS: LazyLock<CredentialPrefixTable> = LazyLock::new(|| {
     let mut starts = CredentialPrefixTable([0; 256]);
-    for text in PREFIXES.iter().map(|(prefix, ..)| *prefix).chain(["-----BEGIN ", "://", "Basic "]) {
-        if let [first, second, ..] = text.as_bytes()
-            && let Some(word) = starts.0.get_mut(usize::from(*first))
-        {
-            *word |= 1 << (second & 63);
-        }
+    for (prefix, ..) in PREFIXES {
+        starts.add(prefix);
+    }
+    for text in ["-----BEGIN ", "://", "Basic "] {
+        starts.add(text);
     }
     starts
 });
 
 impl CredentialPrefixTable {
+    /// Adds the first two bytes of a text.
+    fn add(&mut self, text: &str) {
+        if let [first, second, ..] = text.as_bytes()
+            && let Some(word) = self.0.get_mut(usize::from(*first))
+        {
+            *word |= 1 << (second & 63);
+        }
+    }
     /// The second bytes that follow this first one.
     fn after(&self, first: u8) -> u64 {
         self.0.get(usize::from(first)).copied().unwrap_or_default()
@@ -216,10 +242,7 @@ pub(super) fn is_key(key: &str) -> bool {
         if letter.is_ascii_alphanumeric() {
             start = at;
         }
-        let before = key.get(..at).and_then(|rest| rest.chars().next_back());
-        let begins = !before
-            .is_some_and(|b| b.is_ascii_alphanumeric() && !(b.is_ascii_lowercase() && letter.is_ascii_uppercase()));
-        if !letter.is_ascii_alphanumeric() || !begins {
+        if !letter.is_ascii_alphanumeric() || !begins_word(key, at, letter) {
             continue;
         }
         let mut length = 0;
@@ -228,38 +251,59 @@ pub(super) fn is_key(key: &str) -> bool {
             *place = byte.to_ascii_lowercase();
             length += 1;
         }
-        if plain.get(..length).is_some_and(|plain| KEYS.iter().any(|k| k.as_bytes() == plain)) {
+        if let Some(plain) = plain.get(..length)
+            && KEYS.iter().any(|k| k.as_bytes() == plain)
+        {
             return true;
         }
     }
     false
 }
 
+/// Whether a word of a key begins with the letter at an offset.
+fn begins_word(key: &str, at: usize, letter: char) -> bool {
+    let before = key.get(..at).unwrap_or_default();
+    match before.chars().next_back() {
+        Some(last) => !last.is_ascii_alphanumeric() || last.is_ascii_lowercase() && letter.is_ascii_uppercase(),
+        None => true,
+    }
+}
+
 /// Whether a value is a password, judging by its key. Passwords are shorter than tokens.
 pub(super) fn is_password(key: &str, value: &str) -> bool {
-    let ends = |end: &str| {
-        key.len().checked_sub(end.len()).and_then(|at| key.get(at..)).is_some_and(|last| last.eq_ignore_ascii_case(end))
-    };
     // Fast path: almost no key has these suffixes, and every text of a file is checked.
-    if !PASSWORDS.into_iter().any(ends) {
+    if !PASSWORDS.into_iter().any(|end| ends_with_word(key, end)) {
         return false;
     }
     let value = value.trim();
-    let name = value.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
-    let mixed = value.chars().any(|c| c.is_ascii_digit()) && value.chars().any(|c| c.is_ascii_alphabetic());
+    let mixed = value.contains(|c: char| c.is_ascii_digit()) && value.contains(|c: char| c.is_ascii_alphabetic());
     value.len() >= 6
         && mixed
-        && !name
+        && !is_variable_name(value)
         && value.chars().all(in_value)
         && !value.starts_with(['/', '.'])
         && !is_stand_in(value)
 }
 
+/// Whether a key ends with a word, in upper or lower case.
+fn ends_with_word(key: &str, word: &str) -> bool {
+    let Some(at) = key.len().checked_sub(word.len()) else { return false };
+    matches!(key.get(at..), Some(last) if last.eq_ignore_ascii_case(word))
+}
+
+/// Whether a value is the name of a variable of the environment.
+fn is_variable_name(value: &str) -> bool {
+    value.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+}
+
 /// Whether a value is a credential, not the name of where one is stored.
 pub(super) fn is_value(value: &str) -> bool {
     let value = value.trim();
-    let name = value.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
-    value.len() >= 12 && !name && value.chars().all(in_value) && is_random(value) && !is_stand_in(value)
+    value.len() >= 12
+        && !is_variable_name(value)
+        && value.chars().all(in_value)
+        && is_random(value)
+        && !is_stand_in(value)
 }
 
 fn in_token(c: char) -> bool {

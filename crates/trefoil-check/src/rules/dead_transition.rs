@@ -4,7 +4,7 @@ use trefoil_ir::StateTransition;
 use trefoil_syntax::{Diagnostic, FindingSeverity};
 
 use super::impossible_transition::has_figures;
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 
 use crate::semantic::conditions::{is_joined, is_written};
 use crate::semantic::states::TransitionReachability;
@@ -25,13 +25,9 @@ fn run(cx: &mut RuleContext<'_>) {
                 continue;
             }
             for (transition, taken) in state.transitions.iter().zip(&exits.taken) {
-                let constant = transition.when.as_ref().is_some_and(|w| w.condition.is_constant());
                 let (why, before) = match taken {
                     TransitionReachability::Yes => continue,
-                    // Reported by `constant-condition`.
-                    TransitionReachability::Impossible if constant => continue,
-                    // Reported by `impossible-transition`, with the reason.
-                    TransitionReachability::Impossible if transition.when.as_ref().is_some_and(has_figures) => continue,
+                    TransitionReachability::Impossible if is_reported(transition) => continue,
                     TransitionReachability::Impossible => ("its condition can never hold", None),
                     TransitionReachability::NoFailure => ("this state cannot fail", None),
                     TransitionReachability::Known => {
@@ -40,25 +36,40 @@ fn run(cx: &mut RuleContext<'_>) {
                     }
                     TransitionReachability::Shadowed(before) => ("an earlier transition always matches first", *before),
                 };
-                // The transition that is always taken is reported separately; that one must be fixed.
-                let written = |at: usize| {
-                    let when = state.transitions.get(at).and_then(|t| t.when.as_ref());
-                    when.is_some_and(|w| is_joined(w.condition.expression_tree()) && is_written(w))
+                let first = match before {
+                    Some(at) => state.transitions.get(at),
+                    None => None,
                 };
-                if before.is_some_and(written) {
+                // The transition that is always taken is reported separately; that one must be fixed.
+                if matches!(first, Some(first) if is_written_with_parts(first)) {
                     continue;
                 }
                 let message = format!("`{}` is never taken: {why}", transition.text);
-                let mut finding = cx.new_finding(transition.origin, message);
-                match before.and_then(|at| state.transitions.get(at)) {
-                    Some(first) => {
-                        finding = finding.with_label(first.origin, "this one").with_help("move the transition that always matches to the end");
-                    }
-                    None => finding = finding.with_help("fix its condition, or remove it"),
-                }
-                cx.report_finding(finding);
+                let finding = cx.new_finding(transition.origin, message);
+                cx.report_finding(match first {
+                    Some(first) => finding
+                        .with_label(first.origin, "this one")
+                        .with_help("move the transition that always matches to the end"),
+                    None => finding.with_help("fix its condition, or remove it"),
+                });
             }
         }
+    }
+}
+
+/// Whether an impossible condition is reported by `constant-condition`, or by `impossible-transition` with the reason.
+fn is_reported(transition: &StateTransition) -> bool {
+    match &transition.when {
+        Some(when) => when.condition.is_constant() || has_figures(when),
+        None => false,
+    }
+}
+
+/// Whether a written condition joins several.
+fn is_written_with_parts(transition: &StateTransition) -> bool {
+    match &transition.when {
+        Some(when) => is_joined(when.condition.expression_tree()) && is_written(when),
+        None => false,
     }
 }
 

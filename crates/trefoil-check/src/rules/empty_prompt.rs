@@ -2,10 +2,10 @@
 
 use trefoil_syntax::hash::HashSet;
 
-use trefoil_ir::{ValueExpression, Source, StepKind};
+use trefoil_ir::{Source, StepKind, ValueExpression};
 use trefoil_syntax::FindingSeverity;
 
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 use crate::semantic::message_texts::message_location;
 use crate::words;
 
@@ -25,29 +25,39 @@ fn run(cx: &mut RuleContext<'_>) {
     let mut seen = HashSet::default();
     for (_, id, step) in cx.model.reachable_steps() {
         if let StepKind::Human(call) = &step.kind
-            && let Some(at) = Some(&call.prompt).filter(|prompt| is_blank(prompt)).and_then(message_location)
+            && is_blank(&call.prompt)
+            && let Some(at) = message_location(&call.prompt)
         {
             let message = format!("{} asks an empty question", words::step_name(program, id));
             cx.report_finding(cx.new_finding(at, message).with_help("write the question"));
         }
         let StepKind::Model(call) = &step.kind else { continue };
         let name = || words::step_name(program, id);
+        let blank_system = match &call.system {
+            Some(system) if is_blank(system) => Some(system),
+            _ => None,
+        };
         if is_blank(&call.user) {
-            let message = match call.system.as_ref().is_none_or(is_blank) {
+            let message = match call.system.is_none() || blank_system.is_some() {
                 true => format!("{} sends the model no text at all", name()),
                 false => format!("{} sends the model an empty user message", name()),
             };
-            let finding = cx.new_finding(message_location(&call.user).unwrap_or(step.origin), message).with_help(help);
-            cx.report_finding(match call.system.as_ref().filter(|s| is_blank(s)).and_then(message_location) {
-                Some(at) => finding.with_label(at, "this is empty too"),
-                None => finding,
-            });
-        } else if let Some(system) = call.system.as_ref().filter(|s| is_blank(s)) {
+            let at = message_location(&call.user).unwrap_or(step.origin);
+            let mut finding = cx.new_finding(at, message).with_help(help);
+            if let Some(system) = blank_system
+                && let Some(at) = message_location(system)
+            {
+                finding = finding.with_label(at, "this is empty too");
+            }
+            cx.report_finding(finding);
+        } else if let Some(system) = blank_system {
             let at = message_location(system).unwrap_or(step.origin);
             if seen.insert(at) {
                 let mut finding = cx.new_finding(at, format!("{} has an empty system message", name()));
                 finding.severity = FindingSeverity::Info;
-                cx.report_finding(finding.with_help("write instructions for the model, or remove the key if it is optional"));
+                cx.report_finding(
+                    finding.with_help("write instructions for the model, or remove the key if it is optional"),
+                );
             }
         }
     }
@@ -56,11 +66,17 @@ fn run(cx: &mut RuleContext<'_>) {
 /// Whether it certainly consists of whitespace only.
 fn is_blank(message: &ValueExpression) -> bool {
     match message {
-        ValueExpression::Const(value) => value.is_null() || value.as_str().is_some_and(|t| t.trim().is_empty()),
-        ValueExpression::Template(text) | ValueExpression::Typed(text) => text.template.literal_text().is_some_and(|t| t.trim().is_empty()),
-        ValueExpression::Read(Source::Const(value)) => value.as_str().is_some_and(|t| t.trim().is_empty()),
+        ValueExpression::Const(value) => value.is_null() || is_blank_text(value.as_str()),
+        ValueExpression::Template(text) | ValueExpression::Typed(text) => {
+            matches!(text.template.literal_text(), Some(text) if text.trim().is_empty())
+        }
+        ValueExpression::Read(Source::Const(value)) => is_blank_text(value.as_str()),
         ValueExpression::AsText(inner) | ValueExpression::AsMessage(inner) => is_blank(inner),
         ValueExpression::Concat(all) => all.iter().all(is_blank),
         _ => false,
     }
+}
+
+fn is_blank_text(text: Option<&str>) -> bool {
+    matches!(text, Some(text) if text.trim().is_empty())
 }

@@ -4,7 +4,7 @@ use trefoil_ir::{StepKind, ToolCall, ToolKind};
 use trefoil_syntax::FindingSeverity;
 use trefoil_syntax::suggestions::nearest_name;
 
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource, DeclaredServer};
+use crate::rule::{DeclaredServer, Rule, RuleContext, RuleGroup, RuleSource};
 use crate::words::{server_as_tool, toml_key};
 
 pub(super) const RULE: Rule = Rule {
@@ -25,41 +25,61 @@ fn run(cx: &mut RuleContext<'_>) {
 }
 
 fn missing(cx: &RuleContext<'_>, call: &ToolCall) -> Option<(String, String)> {
-    let has_tool = |name: &str| cx.supplied.iter().any(|all| all.tools.iter().any(|known| known.name == name));
-    let server = |name: &str| cx.supplied.iter().flat_map(|all| &all.servers).find(|known| known.name == name);
     match &call.kind {
         // A tool that is fully described in the manifest needs no declaration.
         ToolKind::Http | ToolKind::Python => None,
         ToolKind::Mcp { server, .. } if server.contains("://") => None,
-        ToolKind::Local if has_tool(&call.name) => None,
-        ToolKind::Local => {
-            let message = format!("the tool `{}` is not declared", call.name);
-            let of_server = call.name.split_once('/').filter(|(name, _)| server(name).is_some());
-            let known = cx.supplied.iter().flat_map(|all| &all.tools).map(|tool| &*tool.name);
-            let servers = cx.supplied.iter().flat_map(|all| &all.servers).map(|server| &*server.name);
-            let help = if server(&call.name).is_some() {
-                server_as_tool(&call.name, None)
-            } else if let Some((name, tool)) = of_server {
-                server_as_tool(name, Some(tool))
-            } else if let Some(near) = nearest_name(&call.name, known) {
-                suggestion_text(near)
-            } else if let Some(near) = nearest_name(&call.name, servers) {
-                format!("{} {}", suggestion_text(near), server_as_tool(near, None))
-            } else {
-                let (name, form) = (toml_key(&call.name), "with `command = [\"program\", \"argument\"]`");
-                format!("declare it in `trefoil.toml`: `[tools.{name}]` {form}")
+        ToolKind::Local => missing_local_tool(cx, &call.name),
+        ToolKind::Mcp { server, .. } => {
+            if let Some(server) = find_server(cx, server) {
+                return not_allowed(server, &call.name);
+            }
+            let message = format!("the MCP server `{server}` is not declared");
+            let help = match nearest_name(server, server_names(cx)) {
+                Some(near) => suggestion_text(near),
+                None => {
+                    let form = "with `command = [\"program\", \"argument\"]` or `url = \"...\"`";
+                    format!("declare it in `trefoil.toml`: `[mcp.{}]` {form}", toml_key(server))
+                }
             };
             Some((message, help))
         }
-        ToolKind::Mcp { server: name, .. } if let Some(server) = server(name) => not_allowed(server, &call.name),
-        ToolKind::Mcp { server, .. } => {
-            let message = format!("the MCP server `{server}` is not declared");
-            let known = cx.supplied.iter().flat_map(|all| &all.servers).map(|known| &*known.name);
-            let form = "with `command = [\"program\", \"argument\"]` or `url = \"...\"`";
-            let declare = format!("declare it in `trefoil.toml`: `[mcp.{}]` {form}", toml_key(server));
-            Some((message, nearest_name(server, known).map_or(declare, suggestion_text)))
-        }
     }
+}
+
+fn missing_local_tool(cx: &RuleContext<'_>, name: &str) -> Option<(String, String)> {
+    let known = tool_names(cx);
+    if known.contains(&name) {
+        return None;
+    }
+    let message = format!("the tool `{name}` is not declared");
+    let help = if find_server(cx, name).is_some() {
+        server_as_tool(name, None)
+    } else if let Some((server, tool)) = name.split_once('/')
+        && find_server(cx, server).is_some()
+    {
+        server_as_tool(server, Some(tool))
+    } else if let Some(near) = nearest_name(name, known) {
+        suggestion_text(near)
+    } else if let Some(near) = nearest_name(name, server_names(cx)) {
+        format!("{} {}", suggestion_text(near), server_as_tool(near, None))
+    } else {
+        let (name, form) = (toml_key(name), "with `command = [\"program\", \"argument\"]`");
+        format!("declare it in `trefoil.toml`: `[tools.{name}]` {form}")
+    };
+    Some((message, help))
+}
+
+fn tool_names<'c>(cx: &RuleContext<'c>) -> Vec<&'c str> {
+    cx.supplied.iter().flat_map(|all| &all.tools).map(|tool| &*tool.name).collect()
+}
+
+fn server_names<'c>(cx: &RuleContext<'c>) -> Vec<&'c str> {
+    cx.supplied.iter().flat_map(|all| &all.servers).map(|server| &*server.name).collect()
+}
+
+fn find_server<'c>(cx: &RuleContext<'c>, name: &str) -> Option<&'c DeclaredServer> {
+    cx.supplied.iter().flat_map(|all| &all.servers).find(|server| server.name == name)
 }
 
 fn suggestion_text(near: &str) -> String {
@@ -68,8 +88,8 @@ fn suggestion_text(near: &str) -> String {
 
 /// A tool that is missing in the list of those that may be called. An empty name stands for all tools of the server.
 fn not_allowed(server: &DeclaredServer, tool: &str) -> Option<(String, String)> {
-    let allowed = server.tools.as_ref().filter(|_| !tool.is_empty())?;
-    if allowed.iter().any(|one| one == tool) {
+    let allowed = server.tools.as_ref()?;
+    if tool.is_empty() || allowed.iter().any(|name| name == tool) {
         return None;
     }
     let table = toml_key(&server.name);

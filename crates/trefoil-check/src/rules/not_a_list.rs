@@ -2,11 +2,11 @@
 
 use trefoil_ir::types::{ValueKind, ValueType};
 use trefoil_ir::walk::{self, EvaluatedPart};
-use trefoil_ir::{ValueExpression, FlowId, FanOutItems, StepKind, BoundTemplate};
-use trefoil_syntax::{Location, FindingSeverity};
-use trefoil_template::Value;
+use trefoil_ir::{BoundTemplate, FanOutItems, FlowId, StepKind, ValueExpression};
+use trefoil_syntax::{FindingSeverity, Location};
 
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use super::unknown_property::member_names;
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 use crate::semantic::SemanticModel;
 
 pub(super) const RULE: Rule = Rule {
@@ -46,20 +46,22 @@ fn run(cx: &mut RuleContext<'_>) {
 
 /// The kind of a value that is neither a list nor text that may contain one.
 fn never_a_list(of: &ValueType) -> Option<&'static str> {
-    let kinds = of.solid_kinds().filter(|kinds| !kinds.contains(ValueKind::List))?;
+    let kinds = of.solid_kinds()?;
+    if kinds.contains(ValueKind::List) {
+        return None;
+    }
     if !kinds.contains(ValueKind::Text) {
-        return kinds.iter().next().map(ValueKind::display_name);
+        return Some(kinds.iter().next()?.display_name());
     }
     if !kinds.is_only(ValueKind::Text) {
         return None;
     }
-    let listed = |text: &str| text.contains('[');
     if let Some(choices) = of.allowed_values() {
-        let none = !choices.iter().filter_map(Value::as_str).any(listed);
-        return none.then_some("text that is not a list");
+        let may_be_list = choices.iter().any(|choice| matches!(choice.as_str(), Some(text) if text.contains('[')));
+        return if may_be_list { None } else { Some("text that is not a list") };
     }
     let inner = of.json_content()?.solid_kinds()?;
-    (!inner.contains(ValueKind::List)).then_some("text that is never a list")
+    if inner.contains(ValueKind::List) { None } else { Some("text that is never a list") }
 }
 
 /// `{{#each}}` over a value without items.
@@ -67,12 +69,11 @@ fn looped(model: &SemanticModel<'_>, flow: FlowId, text: &BoundTemplate, found: 
     for i in text.template.looped_references() {
         let Some(reference) = text.template.references().get(i) else { continue };
         let Some(source) = text.sources.get(reference.binding.source as usize) else { continue };
-        let path: Vec<&str> =
-            reference.path.iter().skip(usize::from(reference.binding.skip)).map(|s| &*s.name).collect();
-        let walk = model.program_types().source_type(flow, source, &path, None);
-        let Some(kinds) = walk.schema.solid_kinds().filter(|_| walk.stop.is_none()) else {
+        let walk = model.program_types().source_type(flow, source, &member_names(reference), None);
+        let Some(kinds) = walk.schema.solid_kinds() else { continue };
+        if walk.stop.is_some() {
             continue;
-        };
+        }
         if !kinds.contains(ValueKind::List) && !kinds.contains(ValueKind::Object) {
             let span = text.spans.get(i).copied().unwrap_or(text.origin.span);
             let message = format!("`{}` is {kinds}, which has no items", reference.dotted_path());

@@ -3,7 +3,7 @@
 use trefoil_ir::ModelCall;
 use trefoil_syntax::FindingSeverity;
 
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 
 pub(super) const RULE: Rule = Rule {
     name: "parameter-range",
@@ -47,10 +47,14 @@ fn look(cx: &mut RuleContext<'_>, call: &ModelCall) {
         _ => None,
     };
     let mut found: Vec<(&[&str], String)> = Vec::new();
-    for (_, name, low, high) in RANGES.iter().filter(|(p, ..)| *p == provider) {
-        let Some(value) = given(name).filter(|v| !(*low..=*high).contains(v)) else { continue };
+    for (of, name, low, high) in RANGES {
+        let Some(value) = given(name) else { continue };
+        if *of != provider || (*low..=*high).contains(&value) {
+            continue;
+        }
         if USUAL.iter().any(|(n, low, high)| n == name && (*low..=*high).contains(&value)) {
-            let message = format!("`{provider}` accepts a {} from {low} to {high}, not {value}", name.replace('_', " "));
+            let message =
+                format!("`{provider}` accepts a {} from {low} to {high}, not {value}", name.replace('_', " "));
             found.push((std::slice::from_ref(name), message));
         }
     }
@@ -68,8 +72,10 @@ fn look(cx: &mut RuleContext<'_>, call: &ModelCall) {
     }
     for (names, message) in found {
         let help = "use another value, or remove it to use the provider's default";
-        let written = call.places.iter().find(|(name, _)| names.contains(name));
-        let at = written.map_or(call.model.origin, |(_, at)| *at);
+        let at = match call.places.iter().find(|(name, _)| names.contains(name)) {
+            Some((_, at)) => *at,
+            None => call.model.origin,
+        };
         cx.report_finding(cx.new_finding(at, message).with_help(help));
     }
 }

@@ -5,7 +5,7 @@ use trefoil_ir::{BindingFault, Source};
 use trefoil_syntax::FindingSeverity;
 
 use super::unknown_property::{check_stopped_paths, is_answer, split_path};
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 use crate::semantic::ValueRead;
 
 pub(super) const RULE: Rule = Rule {
@@ -24,12 +24,14 @@ fn run(cx: &mut RuleContext<'_>) {
             let (before, name) = split_path(read, at)?;
             let so = if read.strict { "fails the run" } else { "is always empty" };
             let message = format!("`{before}` is {what}, so `{before}.{name}` {so}");
-            let declare = read.words.and_then(|words| words.answer).filter(|_| {
-                *what == "text" && !is_declared(read) && is_answer(model, read)
-            });
-            let help = match declare {
-                Some(declare) => format!("{declare} to get an object, or remove the rest of the path"),
-                None => "remove the rest of the path, or make the value an object".to_owned(),
+            let is_undeclared_text = *what == "text" && !is_declared(read) && is_answer(model, read);
+            let help = if is_undeclared_text
+                && let Some(words) = read.words
+                && let Some(declare) = words.answer
+            {
+                format!("{declare} to get an object, or remove the rest of the path")
+            } else {
+                "remove the rest of the path, or make the value an object".to_owned()
             };
             Some((message, help, None))
         }

@@ -1,11 +1,11 @@
 //! Two overlapping ranges, so that their order decides.
 
 use trefoil_ir::solver::ConditionCases;
-use trefoil_ir::{WorkflowState, StateTransition};
+use trefoil_ir::{StateTransition, WorkflowState};
 use trefoil_syntax::FindingSeverity;
 
 use super::score_gap::by_majority;
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 
 pub(super) const RULE: Rule = Rule {
     name: "score-overlap",
@@ -34,8 +34,9 @@ fn run(cx: &mut RuleContext<'_>) {
 
 /// Whether a condition compares the order of one value.
 fn is_range(transition: &StateTransition) -> bool {
-    let cases = transition.when.as_ref().and_then(|when| ConditionCases::new([when], &|_, _| None));
-    cases.is_some_and(|cases| matches!(cases.values(), [value] if value.is_ordered()) && !cases.is_open(0))
+    let Some(when) = &transition.when else { return false };
+    let Some(cases) = ConditionCases::new([when], &|_, _| None) else { return false };
+    matches!(cases.values(), [value] if value.is_ordered()) && !cases.is_open(0)
 }
 
 fn pair(cx: &mut RuleContext<'_>, state: &WorkflowState, first: &StateTransition, second: &StateTransition) {
@@ -59,8 +60,11 @@ fn pair(cx: &mut RuleContext<'_>, state: &WorkflowState, first: &StateTransition
         true
     });
     // A narrow range before a wide one is a cascade, and a shared boundary does no harm.
-    let crossed = both.filter(|_| only_first && only_second);
-    if let Some(example) = crossed.filter(|_| !by_majority(cx.model.program, state)) {
+    if let Some(example) = both
+        && only_first
+        && only_second
+        && !by_majority(cx.model.program, state)
+    {
         let message = format!("`{}` and `{}` both match {example}; the first one wins", first.text, second.text);
         let finding = cx.new_finding(second.origin, message).with_label(first.origin, "taken first");
         cx.report_finding(finding.with_help("let one range start where the other ends"));

@@ -5,7 +5,7 @@ use trefoil_ir::{StepKind, ToolKind, walk};
 use trefoil_syntax::FindingSeverity;
 use trefoil_template::HoleKind;
 
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 use crate::words::{in_argument, in_input};
 
 pub(super) const RULE: Rule = Rule {
@@ -23,10 +23,13 @@ fn run(cx: &mut RuleContext<'_>) {
         if call.kind != ToolKind::Local {
             continue;
         }
-        let tools = cx.supplied.iter().flat_map(|all| &all.tools);
-        let declared: Vec<_> = tools.filter(|tool| *tool.name == *call.name).collect();
-        let is_shown = declared.iter().any(|tool| tool.on_command_line);
-        let is_flow = declared.iter().any(|tool| tool.flow.is_some());
+        let (mut is_shown, mut is_flow) = (false, false);
+        for tool in cx.supplied.iter().flat_map(|all| &all.tools) {
+            if *tool.name == *call.name {
+                is_shown |= tool.on_command_line;
+                is_flow |= tool.flow.is_some();
+            }
+        }
         for (kind, name, at) in walk::holes_of(step) {
             let (message, help) = match kind {
                 _ if is_shown => in_argument(kind, &name, &call.name),

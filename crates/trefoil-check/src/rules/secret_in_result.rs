@@ -5,10 +5,10 @@
 use std::sync::Arc;
 
 use trefoil_ir::{credential, walk};
-use trefoil_syntax::{Location, FindingSeverity};
+use trefoil_syntax::{FindingSeverity, Location};
 use trefoil_template::HoleKind;
 
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 use crate::semantic::SemanticModel;
 
 pub(super) const RULE: Rule = Rule {
@@ -27,19 +27,19 @@ fn run(cx: &mut RuleContext<'_>) {
         return;
     }
     let sent = sent_credentials(cx.model);
-    for root in cx.model.roots.clone() {
-        let flow = &program.flows[root];
-        let taint = cx.model.taint();
-        let labels = taint.labels_of_output(root);
-        let named = taint.variable_names(labels.variables).filter(|name| credential::is_credential(name) || sent.contains(name));
-        let named: Vec<Arc<str>> = named.cloned().collect();
-        for name in named {
-            let why = if credential::is_credential(&name) {
+    let taint = cx.model.taint();
+    for root in &cx.model.roots {
+        let flow = &program.flows[*root];
+        let labels = taint.labels_of_output(*root);
+        for name in taint.variable_names(labels.variables) {
+            let why = if credential::is_credential(name) {
                 format!("the name of `env.{name}` looks like a credential, and its value would be in the result")
-            } else {
+            } else if sent.contains(name) {
                 format!("`env.{name}` is sent as a credential, and its value would be in the result")
+            } else {
+                continue;
             };
-            let at = read_at(cx.model, HoleKind::Env, &name).unwrap_or(flow.origin);
+            let at = read_at(cx.model, HoleKind::Env, name).unwrap_or(flow.origin);
             let finding = cx.new_finding(at, why);
             cx.report_cause(finding.with_help("remove it from the output, or pass the value as an input"));
         }
@@ -58,12 +58,16 @@ pub fn sent_credentials(model: &SemanticModel<'_>) -> Vec<Arc<str>> {
 
 /// The same for variables of which only their values tell that they are secrets. `why`: what a value contains, in words.
 pub fn find_result_leaks(cx: &mut RuleContext<'_>, variables: &[(Arc<str>, String)]) {
-    let roots = cx.model.roots.clone();
-    for (root, (name, why)) in roots.iter().flat_map(|root| variables.iter().map(move |one| (*root, one))) {
-        let (taint, flow) = (cx.model.taint(), &cx.model.program.flows[root]);
-        if taint.variable_names(taint.labels_of_output(root).variables).any(|read| read == name) {
+    let taint = cx.model.taint();
+    for root in &cx.model.roots {
+        let flow = &cx.model.program.flows[*root];
+        for (name, why) in variables {
+            if !taint.variable_names(taint.labels_of_output(*root).variables).any(|read| read == name) {
+                continue;
+            }
             let at = read_at(cx.model, HoleKind::Env, name).unwrap_or(flow.origin);
-            let finding = cx.new_finding(at, format!("the value of `env.{name}` contains {why}, and would be in the result"));
+            let finding =
+                cx.new_finding(at, format!("the value of `env.{name}` contains {why}, and would be in the result"));
             cx.report_cause(finding.with_help("remove it from the output, or use a variable that is not a credential"));
         }
     }
@@ -72,8 +76,22 @@ pub fn find_result_leaks(cx: &mut RuleContext<'_>, variables: &[(Arc<str>, Strin
 /// Where a variable is read: in the output of a flow if it is, else in any other place.
 fn read_at(model: &SemanticModel<'_>, kind: HoleKind, name: &str) -> Option<Location> {
     let program = model.program;
-    let is_it = |(k, n, at): (HoleKind, Arc<str>, Location)| (k == kind && &*n == name).then_some(at);
-    let outputs = program.flows.iter().filter_map(|flow| flow.output.as_ref());
-    let in_outputs = outputs.flat_map(|output| walk::EvaluatedPart::Expr(output).find_holes()).find_map(is_it);
-    in_outputs.or_else(|| program.steps.iter().flat_map(walk::holes_of).find_map(is_it))
+    for flow in program.flows.iter() {
+        if let Some(output) = &flow.output
+            && let Some(at) = find_hole(walk::EvaluatedPart::Expr(output).find_holes(), kind, name)
+        {
+            return Some(at);
+        }
+    }
+    program.steps.iter().find_map(|step| find_hole(walk::holes_of(step), kind, name))
+}
+
+/// The place of the first of these reads of a variable.
+fn find_hole(holes: Vec<(HoleKind, Arc<str>, Location)>, kind: HoleKind, name: &str) -> Option<Location> {
+    for (hole_kind, hole_name, at) in holes {
+        if hole_kind == kind && &*hole_name == name {
+            return Some(at);
+        }
+    }
+    None
 }

@@ -4,7 +4,7 @@ use trefoil_ir::{FlowDefinition, StateMachine, StepId, StepKind};
 use trefoil_syntax::{Diagnostic, FindingSeverity};
 
 use super::value_replacements::result_name_location;
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 
 pub(super) const RULE: Rule = Rule {
     name: "shadowed-name",
@@ -42,15 +42,22 @@ fn states(cx: &mut RuleContext<'_>, flow: &FlowDefinition, machine: &StateMachin
 /// Steps whose results have the names of inputs, which cannot be read afterwards.
 fn outputs(cx: &mut RuleContext<'_>, flow: &FlowDefinition, steps: &[StepId]) {
     let model = cx.model;
-    for step in steps.iter().map(|id| &model.program.steps[*id]).filter(|step| step.label.is_some()) {
-        let Some(key) = step.out.map(|out| &flow.slots[out].name) else { continue };
+    for id in steps {
+        let step = &model.program.steps[*id];
+        let (Some(out), Some(_)) = (step.out, &step.label) else { continue };
+        let key = &flow.slots[out].name;
         let field = flow.intake.fields.iter().find(|field| field.name == *key);
-        let whole = flow.intake.raw.as_ref().and_then(|(_, name)| name.as_ref()).filter(|name| *name == key);
-        if field.is_none() && whole.is_none() {
+        let is_whole_input = matches!(&flow.intake.raw, Some((_, Some(name))) if name == key);
+        if field.is_none() && !is_whole_input {
             continue;
         }
-        let d = cx.new_finding(result_name_location(model, step.origin, key), format!("the output would hide the input `{key}`"));
-        let d = field.into_iter().fold(d, |d, field| d.with_label(field.origin, "the input"));
+        let mut d = cx.new_finding(
+            result_name_location(model, step.origin, key),
+            format!("the output would hide the input `{key}`"),
+        );
+        if let Some(field) = field {
+            d = d.with_label(field.origin, "the input");
+        }
         cx.report_finding(d.with_help(format!("write another `{}` for the step", cx.model.format_words().kept)));
     }
 }

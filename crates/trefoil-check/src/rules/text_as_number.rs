@@ -2,10 +2,10 @@
 
 use trefoil_ir::types::ValueKind;
 use trefoil_syntax::FindingSeverity;
-use trefoil_template::Value;
 
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
-use crate::semantic::comparisons::{TypedComparison, ComparisonSide};
+use super::constant_comparisons::literal_text;
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
+use crate::semantic::comparisons::{ComparisonSide, TypedComparison};
 
 pub(super) const RULE: Rule = Rule {
     name: "text-as-number",
@@ -17,12 +17,13 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn run(cx: &mut RuleContext<'_>) {
-    let model = cx.model;
-    for compared in model.typed_comparisons().iter().filter(|c| c.is_ordering()) {
-        let sides = [(&compared.value, &compared.other), (&compared.other, &compared.value)];
-        let Some((message, help)) = sides.into_iter().find_map(|(text, other)| wrong(compared, text, other)) else {
+    for compared in cx.model.typed_comparisons() {
+        if !compared.is_ordering() {
             continue;
-        };
+        }
+        let (value, other) = (&compared.value, &compared.other);
+        let fault = wrong(compared, value, other).or_else(|| wrong(compared, other, value));
+        let Some((message, help)) = fault else { continue };
         let d = cx.new_finding(compared.at, message);
         cx.report_finding(d.with_help(help));
     }
@@ -30,27 +31,15 @@ fn run(cx: &mut RuleContext<'_>) {
 
 /// Why comparing the order of this text and the other side is wrong.
 fn wrong(compared: &TypedComparison, text: &ComparisonSide, other: &ComparisonSide) -> Option<(String, String)> {
-    let is_number = other.schema.is_kind(ValueKind::Number);
     if !text.schema.is_kind(ValueKind::Text) {
         return None;
     }
-    let name = &text.words;
     if compared.strict {
-        if let Some(written) = other.literal.as_ref().and_then(Value::as_str).filter(|t| reads_as_number(t) && !is_code(t)) {
-            let message = format!("`{name}` and `{written}` are compared as text, character by character, so `9` is greater than `10`");
-            let number = compared.words.number?;
-            return Some((message, format!("convert it to a number with `{number}`, and remove the quotes")));
-        }
-        let message = format!("`{name}` is text and cannot be compared with a number, so the condition is false");
-        if text.literal.as_ref().and_then(Value::as_str).is_some_and(reads_as_number) && is_number {
-            return Some((message, format!("remove the quotes: write `{name}`")));
-        }
-        let number = compared.words.number.filter(|_| is_number)?;
-        return Some((message, format!("convert it to a number with `{number}`")));
+        return wrong_if_strict(compared, text, other);
     }
+    let name = &text.words;
     if let Some(choices) = text.schema.allowed_values() {
-        let words: Vec<&str> = choices.iter().filter_map(Value::as_str).collect();
-        if words.iter().any(|w| reads_as_number(w)) {
+        if choices.iter().any(|choice| matches!(choice.as_str(), Some(word) if reads_as_number(word))) {
             return None;
         }
         let help = "compare words with `==`; only numbers, and text that reads as a number, can be ordered";
@@ -60,8 +49,9 @@ fn wrong(compared: &TypedComparison, text: &ComparisonSide, other: &ComparisonSi
     if name.starts_with("env.") || name.starts_with("secrets.") {
         return None;
     }
-    let open = text.schema.is_answer() || text.schema.json_content().is_some() || ["pattern", "format"].iter().any(|k| text.schema.schema_keyword(k).is_some());
-    if open || !is_number {
+    let has_form = text.schema.schema_keyword("pattern").is_some() || text.schema.schema_keyword("format").is_some();
+    let open = text.schema.is_answer() || text.schema.json_content().is_some() || has_form;
+    if open || !other.schema.is_kind(ValueKind::Number) {
         return None;
     }
     let message = format!("`{name}` is declared as text but compared as a number");
@@ -69,9 +59,38 @@ fn wrong(compared: &TypedComparison, text: &ComparisonSide, other: &ComparisonSi
     Some((message, help.to_owned()))
 }
 
+/// The same in a language that does not read text as a number.
+fn wrong_if_strict(
+    compared: &TypedComparison,
+    text: &ComparisonSide,
+    other: &ComparisonSide,
+) -> Option<(String, String)> {
+    let name = &text.words;
+    if let Some(written) = literal_text(other)
+        && reads_as_number(written)
+        && !is_code(written)
+    {
+        let message = format!(
+            "`{name}` and `{written}` are compared as text, character by character, so `9` is greater than `10`"
+        );
+        let number = compared.words.number?;
+        return Some((message, format!("convert it to a number with `{number}`, and remove the quotes")));
+    }
+    if !other.schema.is_kind(ValueKind::Number) {
+        return None;
+    }
+    let message = format!("`{name}` is text and cannot be compared with a number, so the condition is false");
+    if matches!(literal_text(text), Some(text) if reads_as_number(text)) {
+        return Some((message, format!("remove the quotes: write `{name}`")));
+    }
+    let number = compared.words.number?;
+    Some((message, format!("convert it to a number with `{number}`")))
+}
+
 /// Whether digits are a year, a post code or another code, whose order as text is intended.
 fn is_code(text: &str) -> bool {
-    text.len() >= 4 && text.bytes().all(|b| b.is_ascii_digit()) || text.len() > 1 && text.starts_with('0') && !text.contains('.')
+    text.len() >= 4 && text.bytes().all(|b| b.is_ascii_digit())
+        || text.len() > 1 && text.starts_with('0') && !text.contains('.')
 }
 
 /// The numbers in text that conditions accept (`[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?`).

@@ -1,12 +1,12 @@
 //! Costs beyond the limit: the expected cost compared with a budget, and the worst case with the operator's limit.
 
-use trefoil_ir::{ModelCall, StepKind, walk};
 use trefoil_ir::prices::{DollarAmount, context_window};
+use trefoil_ir::{FlowId, ModelCall, Program, StepKind, walk};
 use trefoil_syntax::FindingSeverity;
 
-use crate::rule::{RuleContext, RuleGroup, ModelPrices, Rule, RuleSource};
+use crate::rule::{ModelPrices, Rule, RuleContext, RuleGroup, RuleSource};
 use crate::semantic::call_bounds::CallBound;
-use crate::semantic::call_cost::{PromptEstimate, reserved_cost, expected_cost, conversation_turns};
+use crate::semantic::call_cost::{PromptEstimate, conversation_turns, expected_cost, reserved_cost};
 use crate::words;
 
 pub(super) const RULE: Rule = Rule {
@@ -21,23 +21,30 @@ pub(super) const RULE: Rule = Rule {
 /// Budgets that the direct path of a run exceeds. A budget below the worst case is no mistake: that is what it is for.
 fn budgets(cx: &mut RuleContext<'_>) {
     let program = cx.model.program;
-    let Some(prices) = prices(cx).filter(|_| program.flows.iter().any(|flow| flow.budget.is_some())) else { return };
+    if !program.flows.iter().any(|flow| flow.budget.is_some()) {
+        return;
+    }
+    let Some(prices) = prices(cx) else { return };
     let turns = conversation_turns(program);
-    let price = |_, call: &ModelCall| {
-        let prompt = PromptEstimate::for_call(program, call, &turns);
-        prices.price_of(&call.model).map_or(0, |price| expected_cost(&prompt, &price))
+    let price = |_, call: &ModelCall| match prices.price_of(&call.model) {
+        Some(price) => expected_cost(&PromptEstimate::for_call(program, call, &turns), &price),
+        None => 0,
     };
     let mut costs = cx.model.call_counter().with_price(price).single_pass();
     for (id, flow) in program.flows.entries() {
-        let Some(budget) = flow.budget.as_ref().filter(|_| cx.model.reach_analysis().is_called(id)) else { continue };
+        let Some(budget) = &flow.budget else { continue };
         let Some(max) = budget.max_cost_micro else { continue };
+        if !cx.model.reach_analysis().is_called(id) {
+            continue;
+        }
         let cost = costs.without_budget(id).cost;
         if cost.fixed <= max {
             continue;
         }
         let then = words::exceeded_budget(budget);
         let (cost, limit) = (dollars(&cost), DollarAmount(max));
-        let message = format!("`{}` is expected to cost about {cost}, but its budget allows {limit}: {then}", flow.name);
+        let message =
+            format!("`{}` is expected to cost about {cost}, but its budget allows {limit}: {then}", flow.name);
         cx.report_finding(cx.new_finding(flow.origin, message).with_help(HELP));
     }
 }
@@ -45,7 +52,10 @@ fn budgets(cx: &mut RuleContext<'_>) {
 /// Runs whose worst case exceeds the operator's limit.
 fn limits(cx: &mut RuleContext<'_>) {
     let program = cx.model.program;
-    let Some(prices) = prices(cx).filter(|_| cx.roots.iter().any(|root| root.limits.max_cost.is_some())) else { return };
+    if !cx.roots.iter().any(|root| root.limits.max_cost.is_some()) {
+        return;
+    }
+    let Some(prices) = prices(cx) else { return };
     let turns = conversation_turns(program);
     let most = |call: &ModelCall| {
         let window = context_window(call.model.provider.as_deref()?, &call.model.name);
@@ -56,24 +66,37 @@ fn limits(cx: &mut RuleContext<'_>) {
         let Some(max) = root.limits.max_cost else { continue };
         let flow = &program.flows[root.flow];
         let limit = DollarAmount(max);
-        let calls = walk::reachable_steps(program, root.flow).into_iter().map(|(_, id)| &program.steps[id]);
-        let mut calls = calls.filter_map(|step| if let StepKind::Model(call) = &step.kind { Some(&**call) } else { None });
         let cost = costs.count_flow(root.flow).cost;
         if cost.fixed > max || cost.endless {
-            let message = format!("a run of `{}` may cost up to {}, but the limit is {limit}", flow.name, dollars(&cost));
+            let message =
+                format!("a run of `{}` may cost up to {}, but the limit is {limit}", flow.name, dollars(&cost));
             cx.report_finding(cx.new_finding(flow.origin, message).with_help(HELP));
-        } else if let Some(call) = calls.find(|call| most(call).is_none()) {
+        } else if let Some(call) = model_calls(program, root.flow).into_iter().find(|call| most(call).is_none()) {
             let name = &call.model.name;
             let message = format!("the maximum cost of a run of `{}` is unknown, but the limit is {limit}", flow.name);
-            let help = format!("the price or the context window of `{name}` is unknown: set its price under `[prices]`, and `max_tokens`");
+            let help = format!(
+                "the price or the context window of `{name}` is unknown: set its price under `[prices]`, and `max_tokens`"
+            );
             cx.report_finding(cx.new_finding(flow.origin, message).with_help(help));
         }
     }
 }
 
+/// The model calls that a run of a flow can reach.
+fn model_calls(program: &Program, flow: FlowId) -> Vec<&ModelCall> {
+    let mut calls: Vec<&ModelCall> = Vec::new();
+    for (_, id) in walk::reachable_steps(program, flow) {
+        if let StepKind::Model(call) = &program.steps[id].kind {
+            calls.push(call);
+        }
+    }
+    calls
+}
+
 /// The prices, if they are known to the caller.
 fn prices(cx: &RuleContext<'_>) -> Option<ModelPrices> {
-    cx.supplied.iter().map(|all| &all.prices).find(|prices| prices.day.is_some()).cloned()
+    let known = cx.supplied.iter().find(|all| all.prices.day.is_some())?;
+    Some(known.prices.clone())
 }
 
 fn dollars(bound: &CallBound) -> String {

@@ -1,11 +1,12 @@
 //! Arguments that a declared tool does not accept.
 
 use trefoil_ir::types::ValueType;
-use trefoil_ir::{ValueExpression, FlowId, StepKind, ToolCall, ToolKind};
-use trefoil_syntax::{Location, FindingSeverity, suggestions};
-use trefoil_template::{ValueObject, Value};
+use trefoil_ir::{FlowId, StepKind, ToolCall, ToolKind, ValueExpression};
+use trefoil_syntax::{FindingSeverity, Location, suggestions};
+use trefoil_template::{Value, ValueObject};
 
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource, DeclaredTool};
+use crate::rule::{DeclaredTool, Rule, RuleContext, RuleGroup, RuleSource};
+use crate::words;
 
 pub(super) const RULE: Rule = Rule {
     name: "tool-arguments",
@@ -31,9 +32,17 @@ fn run(cx: &mut RuleContext<'_>) {
 
 /// The tool, if its arguments are declared.
 fn declared(cx: &RuleContext<'_>, call: &ToolCall) -> Option<DeclaredTool> {
-    let mut all = cx.supplied.iter().flat_map(|all| &all.tools);
-    let is_local = call.kind == ToolKind::Local;
-    all.find(|tool| is_local && *tool.name == *call.name && tool.parameters.is_some()).cloned()
+    if call.kind != ToolKind::Local {
+        return None;
+    }
+    for all in cx.supplied {
+        for tool in &all.tools {
+            if *tool.name == *call.name && tool.parameters.is_some() {
+                return Some(tool.clone());
+            }
+        }
+    }
+    None
 }
 
 /// What is wrong, what to do, and where.
@@ -47,36 +56,46 @@ fn faults<'p>(
 ) -> Vec<ArgumentFault> {
     let Some(schema) = &tool.parameters else { return Vec::new() };
     let none = ValueObject::default();
-    let known = schema.get("properties").and_then(Value::as_object).unwrap_or(&none);
+    let known = match schema.get("properties") {
+        Some(properties) => properties.as_object().unwrap_or(&none),
+        None => &none,
+    };
     let is_closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
-    let names = || known.iter().map(|(name, _)| &**name);
     let mut found = Vec::new();
     for (name, value) in given {
         let Some(wanted) = known.get(name) else {
             if is_closed {
-                let help = match suggestions::nearest_name(name, names()) {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None if known.is_empty() => "it takes no parameters".to_owned(),
-                    None => format!("its parameters are `{}`", names().collect::<Vec<_>>().join("`, `")),
-                };
-                found.push((format!("the tool `{}` has no parameter `{name}`", tool.name), help, argument_location(value)));
+                let message = format!("the tool `{}` has no parameter `{name}`", tool.name);
+                found.push((message, parameter_advice(name, known), argument_location(value)));
             }
             continue;
         };
         if let Some(why) = wrong(cx, flow, value, &ValueType::from_schema(wanted)) {
             let message = format!("`{name}` of the tool `{}` does not accept this value: {why}", tool.name);
-            let help = format!("pass a value that fits, or change the declaration of `{name}` in the parameters of the tool");
+            let help =
+                format!("pass a value that fits, or change the declaration of `{name}` in the parameters of the tool");
             found.push((message, help, argument_location(value)));
         }
     }
-    let needed = schema.get("required").and_then(Value::as_list).unwrap_or_default();
-    for name in needed.iter().filter_map(Value::as_str) {
+    let Some(needed) = schema.get("required") else { return found };
+    for name in needed.as_list().unwrap_or_default() {
+        let Some(name) = name.as_str() else { continue };
         if !given.iter().any(|(have, _)| **have == *name) {
             let message = format!("the tool `{}` needs the parameter `{name}`", tool.name);
             found.push((message, format!("add `{name}` to `params`"), None));
         }
     }
     found
+}
+
+/// What to do about a parameter that a tool does not have.
+fn parameter_advice(name: &str, known: &ValueObject) -> String {
+    let names: Vec<&str> = known.iter().map(|(name, _)| &**name).collect();
+    match suggestions::nearest_name(name, names.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if names.is_empty() => "it takes no parameters".to_owned(),
+        None => format!("its parameters are {}", words::quoted_names(names)),
+    }
 }
 
 fn wrong<'p>(cx: &RuleContext<'p>, flow: FlowId, value: &'p ValueExpression, wanted: &ValueType) -> Option<String> {

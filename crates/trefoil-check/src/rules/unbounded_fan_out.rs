@@ -1,10 +1,10 @@
 //! A fan-out over a list of unlimited length.
 
-use trefoil_ir::{ValueExpression, FanOutItems, Source, StepKind, walk};
+use trefoil_ir::{FanOutItems, Source, StepKind, ValueExpression, walk};
 use trefoil_syntax::FindingSeverity;
 use trefoil_syntax::hash::HashSet;
 
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 use crate::words;
 
 pub(super) const RULE: Rule = Rule {
@@ -18,25 +18,29 @@ pub(super) const RULE: Rule = Rule {
 
 fn run(cx: &mut RuleContext<'_>) {
     let program = cx.model.program;
-    let budget = |f| program.flows[f].budget.as_ref().is_some_and(|b| b.max_calls.is_some());
+    let has_budget = |flow| matches!(&program.flows[flow].budget, Some(budget) if budget.max_calls.is_some());
     // A budget of the started flow also covers the flows that it calls.
-    let open_ended: Vec<_> = cx.model.roots.iter().copied().filter(|root| !budget(*root)).collect();
+    let open_ended: Vec<_> = cx.model.roots.iter().copied().filter(|root| !has_budget(*root)).collect();
     let uncovered: HashSet<_> = walk::reachable_from(program, &open_ended).into_iter().map(|(_, step)| step).collect();
     let mut costs = cx.model.call_counter();
     for (flow, id, step) in cx.model.live_steps() {
         let StepKind::ForEach(each) = &step.kind else { continue };
         let FanOutItems::List(list) = &each.items else { continue };
-        if !open(list) || budget(flow) || !uncovered.contains(&id) {
+        if !open(list) || has_budget(flow) || !uncovered.contains(&id) {
             continue;
         }
         let calls = costs.count_flow(each.body).model;
         if calls.is_zero() {
             continue;
         }
-        let calls = if calls.fixed_number() == Some(1) { "a model call".to_owned() } else { words::model_calls(&calls) };
+        let calls =
+            if calls.fixed_number() == Some(1) { "a model call".to_owned() } else { words::model_calls(&calls) };
         let name = words::step_name(program, id);
         let message = format!("{name} makes {calls} per item, and the list has no size limit");
-        cx.report_finding(cx.new_finding(step.origin, message).with_help("set a call budget for the workflow, or run it with `--max-calls`"));
+        cx.report_finding(
+            cx.new_finding(step.origin, message)
+                .with_help("set a call budget for the workflow, or run it with `--max-calls`"),
+        );
     }
 }
 

@@ -1,9 +1,9 @@
 //! A node without edges in a graph with edges, and a node that lost the edge that decided whether it runs.
 
-use trefoil_ir::{StepGraph, GraphNode, NodeId, StepKind};
+use trefoil_ir::{GraphNode, NodeId, StepGraph, StepKind};
 use trefoil_syntax::FindingSeverity;
 
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 use crate::words;
 
 pub(super) const RULE: Rule = Rule {
@@ -26,12 +26,16 @@ fn run(cx: &mut RuleContext<'_>) {
             let finding = cx.new_finding(program.steps[node.step].origin, message);
             cx.report_finding(finding.with_help("add an edge if it should run after another node"));
         }
-        for nodes in undecided(graph) {
-            let [step, beside, from] = nodes.map(|id| graph.nodes[id].step);
-            let origin = program.steps[step].origin;
-            let [name, beside, from] = [step, beside, from].map(|step| words::step_name(program, step));
-            let message = format!("no edge leads to {name}, so it always runs, although {beside} has a condition");
-            cx.report_finding(cx.new_finding(origin, message).with_help(format!("add an edge from {from} with a condition")));
+        let name = |node: NodeId| words::step_name(program, graph.nodes[node].step);
+        for [node, beside, from] in undecided(graph) {
+            let origin = program.steps[graph.nodes[node].step].origin;
+            let message = format!(
+                "no edge leads to {}, so it always runs, although {} has a condition",
+                name(node),
+                name(beside)
+            );
+            let help = format!("add an edge from {} with a condition", name(from));
+            cx.report_finding(cx.new_finding(origin, message).with_help(help));
         }
     }
 }
@@ -43,33 +47,43 @@ fn apart(graph: &StepGraph) -> Vec<&GraphNode> {
     }
     let mut connected = graph.nodes.map(|_| false);
     for (id, node) in graph.nodes.entries() {
-        let others = node.incoming.iter().map(|e| e.from);
-        for other in others.chain(node.fallback_of.iter().copied()).chain(node.fallback) {
+        let mut others: Vec<NodeId> = node.incoming.iter().map(|edge| edge.from).collect();
+        others.extend(&node.fallback_of);
+        others.extend(node.fallback);
+        for other in others {
             connected[other] = true;
             connected[id] = true;
         }
     }
-    graph.nodes.entries().filter(|(id, _)| !connected[*id]).map(|(_, node)| node).collect()
+    let mut apart = Vec::new();
+    for (id, node) in graph.nodes.entries() {
+        if !connected[id] {
+            apart.push(node);
+        }
+    }
+    apart
 }
 
 /// Nodes without an incoming edge next to nodes that one node selects between, where all lead to the same node. Each is
 /// returned with one of those and with the selecting node.
 fn undecided(graph: &StepGraph) -> Vec<[NodeId; 3]> {
-    let decided = |id: NodeId| {
-        let [edge] = graph.nodes[id].incoming.as_slice() else { return None };
-        edge.when.as_ref().map(|_| edge.from)
-    };
-    let lost = |id: &NodeId| graph.nodes[*id].incoming.is_empty() && graph.nodes[*id].fallback_of.is_empty();
     let mut found = Vec::new();
     for node in &graph.nodes {
-        let before: Vec<NodeId> = node.incoming.iter().map(|edge| edge.from).collect();
-        let lost: Vec<NodeId> = before.iter().copied().filter(lost).collect();
-        let others: Vec<(NodeId, NodeId)> = before.iter().filter_map(|id| Some((*id, decided(*id)?))).collect();
-        if let ([one], [(beside, from), _, ..]) = (lost.as_slice(), others.as_slice())
-            && others.len() + 1 == before.len()
-            && others.iter().all(|(_, other)| other == from && other != one)
+        // The selected nodes have the one that selects them.
+        let (mut lost, mut selected) = (Vec::new(), Vec::new());
+        for edge in &node.incoming {
+            let before = &graph.nodes[edge.from];
+            match before.incoming.as_slice() {
+                [] if before.fallback_of.is_empty() => lost.push(edge.from),
+                [only] if only.when.is_some() => selected.push((edge.from, only.from)),
+                _ => {}
+            }
+        }
+        if let ([lost], [(beside, from), _, ..]) = (lost.as_slice(), selected.as_slice())
+            && selected.len() + 1 == node.incoming.len()
+            && selected.iter().all(|(_, selecting)| selecting == from && selecting != lost)
         {
-            found.push([*one, *beside, *from]);
+            found.push([*lost, *beside, *from]);
         }
     }
     found

@@ -4,7 +4,7 @@ use trefoil_ir::{AnswerFormat, SchemaId};
 use trefoil_syntax::FindingSeverity;
 use trefoil_template::Value;
 
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 
 pub(super) const RULE: Rule = Rule {
     name: "unenforceable-schema",
@@ -68,10 +68,17 @@ fn keywords(schema: &Value, found: &mut Vec<String>) {
     for (key, value) in object {
         match &**key {
             "properties" | "$defs" => {
-                value.as_object().into_iter().flat_map(|o| o.values()).for_each(|s| keywords(s, found));
+                let Some(schemas) = value.as_object() else { continue };
+                for schema in schemas.values() {
+                    keywords(schema, found);
+                }
             }
             "items" | "additionalProperties" => keywords(value, found),
-            "anyOf" => value.as_list().unwrap_or_default().iter().for_each(|s| keywords(s, found)),
+            "anyOf" => {
+                for schema in value.as_list().unwrap_or_default() {
+                    keywords(schema, found);
+                }
+            }
             word if UNENFORCED.contains(&word) => {
                 let shown = format!("`{word}`");
                 if !found.contains(&shown) {

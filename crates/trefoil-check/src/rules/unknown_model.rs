@@ -1,11 +1,11 @@
 //! A model that its provider is not known to have, with the name of one that it has.
 
-use trefoil_ir::prices::{is_known_model, known_models};
 use trefoil_ir::ModelCall;
+use trefoil_ir::prices::{is_known_model, known_models};
 use trefoil_syntax::FindingSeverity;
 use trefoil_syntax::suggestions::find_near_match;
 
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 
 pub(super) const RULE: Rule = Rule {
     name: "unknown-model",
@@ -29,8 +29,8 @@ fn look(cx: &mut RuleContext<'_>, call: &ModelCall) {
     let Some(provider) = call.model.provider.as_deref() else { return };
     let name = &*call.model.name;
     // The operator knows what it costs.
-    let own = |(model, _): &(String, _)| model.split_once(':') == Some((provider, name));
-    let is_priced = cx.supplied.iter().any(|all| all.prices.own.iter().any(own));
+    let names_it = |(model, _): &(String, _)| model.split_once(':') == Some((provider, name));
+    let is_priced = cx.supplied.iter().any(|all| all.prices.own.iter().any(names_it));
     if name.len() < SHORTEST || is_priced || is_known_model(provider, name) {
         return;
     }
@@ -39,8 +39,11 @@ fn look(cx: &mut RuleContext<'_>, call: &ModelCall) {
         Some((stem, date)) if date.len() == 8 && date.bytes().all(|b| b.is_ascii_digit()) => (stem, format!("-{date}")),
         _ => (name, String::new()),
     };
+    let Some(near) = find_near_match(stem, known_models(provider)) else { return };
     // A name that differs in a number is a newer model.
-    let Some(near) = find_near_match(stem, known_models(provider)).filter(|near| near.sure) else { return };
+    if !near.sure {
+        return;
+    }
     let message = format!("`{provider}` has no known model `{name}`");
     let help = format!("did you mean `{}{date}`?", near.name);
     cx.report_finding(cx.new_finding(call.model.origin, message).with_help(help));

@@ -2,10 +2,12 @@
 //!
 //! The conditions are evaluated with that answer. One that also reads something else may hold.
 
-use trefoil_ir::{OnTimeout, StepKind, MatchedOutcome};
+use std::sync::Arc;
+
+use trefoil_ir::{MatchedOutcome, OnTimeout, SlotId, StateTransition, StepKind};
 use trefoil_syntax::FindingSeverity;
 
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 use crate::semantic::human_answers::holds_for;
 
 pub(super) const RULE: Rule = Rule {
@@ -25,12 +27,10 @@ fn run(cx: &mut RuleContext<'_>) {
             let step = &program.steps[state.step];
             let (StepKind::Human(call), Some(slot)) = (&step.kind, step.out) else { continue };
             let (OnTimeout::Answer(answer), Some(at)) = (&call.on_timeout, call.answer_at) else { continue };
-            let success = state.transitions.iter().filter(|t| t.takes != MatchedOutcome::Failure);
-            let mut conditions = success.map(|t| t.when.as_ref());
-            if state.ends_unmatched
-                || state.transitions.is_empty()
-                || conditions.any(|when| when.is_none_or(|when| holds_for(when, slot, answer) != Some(false)))
-            {
+            if state.ends_unmatched || state.transitions.is_empty() {
+                continue;
+            }
+            if state.transitions.iter().any(|transition| may_match(transition, slot, answer)) {
                 continue;
             }
             let name = &state.name;
@@ -40,5 +40,16 @@ fn run(cx: &mut RuleContext<'_>) {
             let always = words.condition_line(words.always);
             cx.report_finding(d.with_help(format!("add a transition for it, or one with `{always}`")));
         }
+    }
+}
+
+/// Whether a transition may be taken after this answer.
+fn may_match(transition: &StateTransition, slot: SlotId, answer: &Arc<str>) -> bool {
+    if transition.takes == MatchedOutcome::Failure {
+        return false;
+    }
+    match &transition.when {
+        Some(when) => holds_for(when, slot, answer) != Some(false),
+        None => true,
     }
 }

@@ -3,7 +3,7 @@
 use trefoil_ir::StateMachine;
 use trefoil_syntax::FindingSeverity;
 
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 use crate::semantic::transition_graph::TransitionGraph;
 
 pub(super) const RULE: Rule = Rule {
@@ -26,8 +26,15 @@ fn one(cx: &mut RuleContext<'_>, machine: &StateMachine, written: &TransitionGra
     let (program, states) = (cx.model.program, &machine.states);
     let Some(mut seen) = written.reached_states() else { return };
     let mut led = states.map(|_| false);
-    for from in states.element_ids().filter(|id| !seen[*id]) {
-        written.target_states(from).iter().filter(|to| **to != from).for_each(|to| led[*to] = true);
+    for from in states.element_ids() {
+        if seen[from] {
+            continue;
+        }
+        for to in written.target_states(from) {
+            if *to != from {
+                led[*to] = true;
+            }
+        }
     }
     // Those without incoming transitions come first; the others form cycles.
     let roots = states.element_ids().filter(|id| !led[*id]);

@@ -1,9 +1,10 @@
 //! A state that passes an input to an agent that never reads it, so the model answers without having seen it.
 
-use trefoil_ir::{FlowCallee, ValueExpression, FlowDefinition, FlowId, StepId, StepKind, walk};
-use trefoil_syntax::{Location, FindingSeverity};
+use trefoil_ir::{FlowCallee, FlowDefinition, FlowId, Source, StepId, StepKind, ValueExpression, walk};
+use trefoil_syntax::{FindingSeverity, Location};
 
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use super::unknown_property::is_input_slot;
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 use crate::semantic::SemanticModel;
 
 pub(super) const RULE: Rule = Rule {
@@ -21,7 +22,8 @@ fn run(cx: &mut RuleContext<'_>) {
         for state in &machine.states {
             let step = &model.program.steps[state.step];
             let StepKind::Call(call) = &step.kind else { continue };
-            let (FlowCallee::Flow(callee), Some(at)) = (&call.callee, call.input.as_ref().and_then(given)) else { continue };
+            let (FlowCallee::Flow(callee), Some(input)) = (&call.callee, &call.input) else { continue };
+            let Some(at) = given(input) else { continue };
             let flow = &model.program.flows[*callee];
             if !asks_a_model(model, flow) || reads_input(model, *callee, flow) {
                 continue;
@@ -50,12 +52,15 @@ fn asks_a_model(model: &SemanticModel<'_>, flow: &FlowDefinition) -> bool {
 }
 
 fn reads_input(model: &SemanticModel<'_>, callee: FlowId, flow: &FlowDefinition) -> bool {
-    let own = [Some(flow.intake.slot), flow.intake.raw.as_ref().map(|(slot, _)| *slot)];
     let mut read = false;
-    let mut see = |source: &trefoil_ir::Source| read |= source.slot_ids().iter().any(|slot| own.contains(&Some(*slot)));
+    let mut see = |source: &Source| read |= source.slot_ids().iter().any(|slot| is_input_slot(&flow.intake, *slot));
     for (_, id) in model.steps_of(callee) {
-        walk::evaluated_by_step(&model.program.steps[*id]).into_iter().for_each(|e| e.visit_sources(&mut see));
+        for evaluated in walk::evaluated_by_step(&model.program.steps[*id]) {
+            evaluated.visit_sources(&mut see);
+        }
     }
-    walk::evaluated_by_flow(flow).into_iter().for_each(|e| e.visit_sources(&mut see));
+    for evaluated in walk::evaluated_by_flow(flow) {
+        evaluated.visit_sources(&mut see);
+    }
     read
 }
