@@ -65,7 +65,7 @@ pub fn render_markdown() -> String {
             | RuleSource::Whole(_)
             | RuleSource::Tree(_) => "checking",
         };
-        let strict = rule.strict.map_or("", |s| level_word(Some(s)));
+        let strict = if rule.strict.is_some() { level_word(rule.strict) } else { "" };
         let _ = writeln!(
             out,
             "| [`{0}`](#{0}) | {1} | {strict} | {found} | {2} |",
@@ -112,18 +112,24 @@ fn part(out: &mut String, rule: &Rule) {
         if line.starts_with('#') && !code {
             out.push_str("##");
         }
+        let mut shown = line;
         // The text after the language tells the test how to read the block; readers only need the name of another file.
-        let mut info = line.split(' ').filter(|_| line.starts_with("```"));
-        let line = info.next().unwrap_or(line);
-        if let Some(name) = info.find(|word| word.contains('.')) {
-            let _ = write!(out, "`{name}`:\n\n");
+        if line.starts_with("```") {
+            let mut info = line.split(' ');
+            shown = info.next().unwrap_or(line);
+            if let Some(name) = info.find(|word| word.contains('.')) {
+                let _ = write!(out, "`{name}`:\n\n");
+            }
         }
-        out.push_str(line);
+        out.push_str(shown);
         out.push('\n');
     }
 }
 
 fn heading(name: &str) -> String {
     let mut chars = name.chars();
-    chars.next().map(|c| c.to_uppercase().chain(chars).collect()).unwrap_or_default()
+    match chars.next() {
+        Some(first) => first.to_uppercase().chain(chars).collect(),
+        None => String::new(),
+    }
 }

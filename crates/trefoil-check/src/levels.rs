@@ -37,7 +37,13 @@ const OF_DATA: [&str; 1] = ["secret-in-result"];
 
 /// Whether a finding is a load error: there is no program until it is fixed, so its level cannot be reduced.
 pub fn keeps_from_loading(diagnostic: &Diagnostic) -> bool {
-    diagnostic.severity == FindingSeverity::Error && rules::find_rule(diagnostic.rule).is_none_or(is_of_loading)
+    if diagnostic.severity != FindingSeverity::Error {
+        return false;
+    }
+    match rules::find_rule(diagnostic.rule) {
+        Some(rule) => is_of_loading(rule),
+        None => true,
+    }
 }
 
 fn is_of_loading(rule: &Rule) -> bool {
@@ -72,19 +78,24 @@ impl Levels {
     }
     /// The level set for a rule, or for one that it was split from.
     fn level_for_rule(&self, rule: &str) -> Option<RuleLevel> {
-        self.set.get(rule).or_else(|| rules::split_from(rule).iter().find_map(|whole| self.set.get(whole))).copied()
+        if let Some(level) = self.set.get(rule) {
+            return Some(*level);
+        }
+        rules::split_from(rule).iter().find_map(|whole| self.set.get(whole).copied())
     }
     /// The level set for the rule of a finding, or for one that it belonged to before.
     fn of_finding(&self, diagnostic: &Diagnostic) -> Option<RuleLevel> {
-        let before = || rules::former_rules(diagnostic).iter().find_map(|rule| self.set.get(rule).copied());
-        self.level_for_rule(diagnostic.rule).or_else(before)
+        if let Some(level) = self.level_for_rule(diagnostic.rule) {
+            return Some(level);
+        }
+        rules::former_rules(diagnostic).iter().find_map(|rule| self.set.get(rule).copied())
     }
     /// Whether the rule of a finding is requested by name or by `--strict`, so that comments in a manifest do not
     /// apply.
     pub fn is_requested(&self, diagnostic: &Diagnostic) -> bool {
         match self.of_finding(diagnostic) {
             Some(level) => level == RuleLevel::Deny,
-            None => self.strict && rules::find_rule(diagnostic.rule).is_some_and(|r| r.strict.is_some()),
+            None => self.strict && matches!(rules::find_rule(diagnostic.rule), Some(rule) if rule.strict.is_some()),
         }
     }
     /// Whether findings of a rule can be shown. Errors that prevent loading always are.
@@ -105,16 +116,16 @@ impl Levels {
         let rule = rules::find_rule(diagnostic.rule);
         let asked = self.of_finding(&diagnostic);
         if diagnostic.severity == FindingSeverity::Hint && asked.is_none() {
-            return Some(diagnostic).filter(|_| self.hints);
+            return if self.hints { Some(diagnostic) } else { None };
         }
         match (asked, rule) {
             (Some(RuleLevel::Allow), _) => return None,
             (Some(RuleLevel::Warn), _) => diagnostic.severity = FindingSeverity::Warning,
             (Some(RuleLevel::Deny), _) => diagnostic.severity = FindingSeverity::Error,
-            (None, Some(rule)) => match rule.strict.filter(|_| self.strict) {
-                Some(strict) => diagnostic.severity = diagnostic.severity.max(strict),
-                None if rule.level.is_none() => return None,
-                None => {}
+            (None, Some(rule)) => match rule.strict {
+                Some(strict) if self.strict => diagnostic.severity = diagnostic.severity.max(strict),
+                _ if rule.level.is_none() => return None,
+                _ => {}
             },
             (None, None) => {}
         }

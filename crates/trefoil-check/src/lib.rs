@@ -30,7 +30,7 @@ pub use suppress::SuppressionComments;
 use std::sync::Arc;
 
 use trefoil_ir::{Facts, Program, walk};
-use trefoil_syntax::hash::HashSet;
+use trefoil_syntax::hash::{HashMap, HashSet};
 use trefoil_syntax::yaml::YamlNode;
 use trefoil_syntax::{Diagnostic, FileId, MergedDiagnostics};
 use trefoil_template::{DialectWords, HoleKind};
@@ -39,8 +39,10 @@ use trefoil_template::{DialectWords, HoleKind};
 /// those that cannot run because of load errors, including their callers.
 pub fn collect_load_errors(found: &[Diagnostic], files: HashSet<FileId>) -> LoadErrors {
     // A misspelt model is one mistake, too.
-    let is_about_names =
-        |name: &str| find_rule(name).is_some_and(|rule| matches!(rule.group, RuleGroup::Names | RuleGroup::Models));
+    let is_about_names = |name: &str| match find_rule(name) {
+        Some(rule) => matches!(rule.group, RuleGroup::Names | RuleGroup::Models),
+        None => false,
+    };
     LoadErrors::from_findings(found, files, is_about_names)
 }
 
@@ -66,20 +68,14 @@ pub fn leaks_of(
     let sent: Vec<_> = variables.iter().filter(|(name, _)| in_prompt(name)).cloned().collect();
     let (facts, mistakes) = (Facts::default(), LoadErrors::default());
     let model = SemanticModel::new(program, &facts, &mistakes, vec![program.entry]);
-    let looks = rules::LEAKS.iter().zip([variables, &sent]);
-    let found = looks.flat_map(|((rule, leaks), variables)| {
-        let mut cx = RuleContext {
-            model: &model,
-            roots: &[],
-            supplied: &[],
-            rule,
-            run: rule.run,
-            found: MergedDiagnostics::default(),
-        };
+    let mut all = Vec::new();
+    for ((rule, leaks), variables) in rules::LEAKS.iter().zip([variables, &sent]) {
+        let found = MergedDiagnostics::default();
+        let mut cx = RuleContext { model: &model, roots: &[], supplied: &[], rule, run: rule.run, found };
         leaks(&mut cx, variables);
-        cx.found.into_vec()
-    });
-    found.collect()
+        all.extend(cx.found.into_vec());
+    }
+    all
 }
 
 /// All findings of the rules about a program. `facts` are those of its lowering.
@@ -119,9 +115,15 @@ fn model_of<'c>(
     supplied: &[&ProjectDeclarations],
 ) -> SemanticModel<'c> {
     let flows = roots.iter().map(|root| root.flow).collect();
-    let tools = || supplied.iter().flat_map(|all| &all.tools);
-    let results = tools().filter_map(|tool| Some((tool.name.clone(), tool.result.clone()?))).collect();
-    let calls = tools().filter_map(|tool| Some((tool.name.clone(), tool.calls.clone()?))).collect();
+    let (mut results, mut calls) = (HashMap::default(), HashMap::default());
+    for tool in supplied.iter().flat_map(|all| &all.tools) {
+        if let Some(result) = &tool.result {
+            results.insert(tool.name.clone(), result.clone());
+        }
+        if let Some(bounds) = &tool.calls {
+            calls.insert(tool.name.clone(), bounds.clone());
+        }
+    }
     SemanticModel::new(program, facts, mistakes, flows).with_results(results).with_calls(calls)
 }
 
@@ -129,8 +131,13 @@ fn model_of<'c>(
 /// every step.
 fn supplied_to(roots: &[CheckRoot]) -> Vec<&ProjectDeclarations> {
     let mut known = HashSet::default();
-    let new = roots.iter().filter(|root| known.insert(Arc::as_ptr(&root.supplied)));
-    new.map(|root| &*root.supplied).collect()
+    let mut supplied = Vec::new();
+    for root in roots {
+        if known.insert(Arc::as_ptr(&root.supplied)) {
+            supplied.push(&*root.supplied);
+        }
+    }
+    supplied
 }
 
 fn findings<'c>(
@@ -140,15 +147,18 @@ fn findings<'c>(
     wanted: &dyn Fn(&Rule) -> bool,
 ) -> Vec<Diagnostic> {
     let mut found = Vec::new();
-    let looks = RULES
-        .iter()
-        .filter(|rule| wanted(rule))
-        .flat_map(|rule| rule.rule_functions().iter().map(move |run| (*rule, *run)));
-    for (rule, run) in looks {
-        let (RuleSource::Program(look) | RuleSource::Declared(look) | RuleSource::Whole(look)) = run else { continue };
-        let mut cx = RuleContext { model, roots, supplied, rule, run, found: MergedDiagnostics::default() };
-        look(&mut cx);
-        found.extend(cx.found.into_vec());
+    for rule in RULES.iter() {
+        if !wanted(rule) {
+            continue;
+        }
+        for run in rule.rule_functions() {
+            let (RuleSource::Program(look) | RuleSource::Declared(look) | RuleSource::Whole(look)) = run else {
+                continue;
+            };
+            let mut cx = RuleContext { model, roots, supplied, rule, run: *run, found: MergedDiagnostics::default() };
+            look(&mut cx);
+            found.extend(cx.found.into_vec());
+        }
     }
     found
 }
@@ -162,7 +172,10 @@ pub fn check_tree(
     wanted: &dyn Fn(&Rule) -> bool,
 ) -> Vec<Diagnostic> {
     let mut found = MergedDiagnostics::default();
-    for rule in rules::RULES.iter().copied().filter(|rule| wanted(rule)) {
+    for rule in RULES.iter() {
+        if !wanted(rule) {
+            continue;
+        }
         if let RuleSource::Tree(run) = rule.run {
             run(&mut TreeContext { root, file, words, rule, found: &mut found });
         }

@@ -78,8 +78,12 @@ impl ModelPrices {
     /// The price of a model; `None`: it is unknown.
     pub fn price_of(&self, model: &ModelChoice) -> Option<ModelPrice> {
         let provider = model.provider.as_deref()?;
-        let own = self.own.iter().rev().find(|(name, _)| name.split_once(':') == Some((provider, &*model.name)));
-        own.map(|(_, price)| price.clone()).or_else(|| list_price(provider, &model.name, self.day?))
+        for (name, price) in self.own.iter().rev() {
+            if name.split_once(':') == Some((provider, &*model.name)) {
+                return Some(price.clone());
+            }
+        }
+        list_price(provider, &model.name, self.day?)
     }
 }
 
@@ -99,11 +103,18 @@ pub struct ProjectDeclarations {
 impl ProjectDeclarations {
     /// The same with what another one declares under other names.
     pub fn add_declarations(&mut self, other: &Self) {
-        let new = |tool: &&DeclaredTool| self.tools.iter().all(|own| own.name != tool.name);
-        let tools: Vec<_> = other.tools.iter().filter(new).cloned().collect();
+        let (mut tools, mut servers) = (Vec::new(), Vec::new());
+        for tool in &other.tools {
+            if !self.tools.iter().any(|known| known.name == tool.name) {
+                tools.push(tool.clone());
+            }
+        }
+        for server in &other.servers {
+            if !self.servers.iter().any(|known| known.name == server.name) {
+                servers.push(server.clone());
+            }
+        }
         self.tools.extend(tools);
-        let new = |server: &&DeclaredServer| self.servers.iter().all(|own| own.name != server.name);
-        let servers: Vec<_> = other.servers.iter().filter(new).cloned().collect();
         self.servers.extend(servers);
         self.providers.extend(other.providers.iter().cloned());
         self.prices.own.extend(other.prices.own.iter().cloned());
@@ -125,7 +136,10 @@ pub struct DeclaredServer {
 impl DeclaredServer {
     /// Whether a tool of it is declared as idempotent.
     pub fn is_idempotent(&self, tool: &str) -> bool {
-        self.idempotent.as_ref().is_none_or(|these| these.iter().any(|one| one == tool))
+        match &self.idempotent {
+            Some(names) => names.iter().any(|name| name == tool),
+            None => true,
+        }
     }
 }
 
@@ -185,10 +199,10 @@ impl RuleContext<'_> {
     /// Reports a finding that also depends on all declarations around these places.
     pub fn report_by(&mut self, diagnostic: Diagnostic, places: &[Location]) {
         let gaps = self.model.unread_parts();
-        let at = diagnostic.file.zip(diagnostic.span).map(|(file, span)| Location::new(file, span));
+        let at = finding_location(&diagnostic);
         let doubtful = match self.run {
             RuleSource::Whole(_) => gaps.affects_file(diagnostic.file),
-            RuleSource::Declared(_) => at.is_some_and(|at| gaps.affects_location(at)),
+            RuleSource::Declared(_) => matches!(at, Some(at) if gaps.affects_location(at)),
             RuleSource::Program(_)
             | RuleSource::Load
             | RuleSource::Place
@@ -196,7 +210,7 @@ impl RuleContext<'_> {
             | RuleSource::Tree(_) => false,
         };
         if doubtful
-            || at.is_some_and(|at| gaps.has_wrong_name(at))
+            || matches!(at, Some(at) if gaps.has_wrong_name(at))
             || places.iter().any(|at| gaps.affects_location(*at))
         {
             return;
@@ -207,6 +221,11 @@ impl RuleContext<'_> {
     pub fn report_cause(&mut self, diagnostic: Diagnostic) {
         self.found.add_or_merge(diagnostic);
     }
+}
+
+/// The place of a finding, if it is about a part of a file.
+pub(crate) fn finding_location(finding: &Diagnostic) -> Option<Location> {
+    Some(Location::new(finding.file?, finding.span?))
 }
 
 /// The input of a rule on the text of a manifest, and its findings.
@@ -248,7 +267,7 @@ impl Rule {
     }
     /// The first paragraph of its page.
     pub fn page_summary(&self) -> &'static str {
-        let text = self.page.split_once('\n').map_or("", |(_, rest)| rest).trim_start();
-        text.split("\n\n").next().unwrap_or("").trim()
+        let Some((_, text)) = self.page.split_once('\n') else { return "" };
+        text.trim_start().split("\n\n").next().unwrap_or("").trim()
     }
 }

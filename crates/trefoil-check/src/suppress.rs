@@ -51,7 +51,13 @@ impl SuppressionComments {
             return None;
         }
         let found = find_comments(text, root);
-        let first_key = root.as_mapping().and_then(|m| m.entries.first()).map_or(root.span.start, |e| e.key.span.start);
+        let first_key = if let Some(mapping) = root.as_mapping()
+            && let Some(first) = mapping.entries.first()
+        {
+            first.key.span.start
+        } else {
+            root.span.start
+        };
         let mut reading =
             SuppressionReader { id, file, found: &found, first_key, silent: (0, 0), out: Self::default() };
         for comment in &found.all {
@@ -63,7 +69,8 @@ impl SuppressionComments {
             }
             reading.comment(comment);
         }
-        Some(reading.out).filter(|out| !out.all.is_empty() || !out.findings.is_empty())
+        let out = reading.out;
+        if out.all.is_empty() && out.findings.is_empty() { None } else { Some(out) }
     }
     /// Whether a finding of this file is covered; marks the suppression as used.
     pub fn covers_finding(&mut self, finding: &Diagnostic) -> bool {
@@ -79,7 +86,10 @@ impl SuppressionComments {
         let names = |rule: &str| {
             rule == finding.rule || split_from(finding.rule).contains(&rule) || former_rules(finding).contains(&rule)
         };
-        for suppression in self.all.iter_mut().filter(|s| names(s.rule) && reaches(s)) {
+        for suppression in &mut self.all {
+            if !names(suppression.rule) || !reaches(suppression) {
+                continue;
+            }
             suppression.used |= !fixed;
             suppression.in_vain |= fixed;
             covered |= !fixed;
@@ -89,20 +99,24 @@ impl SuppressionComments {
     /// The findings about the comments, after every finding was passed to [`covers_finding`](Self::covers_finding). `active`: whether a
     /// rule ran at all.
     pub fn comment_findings(&self, active: impl Fn(&str) -> bool) -> Vec<Diagnostic> {
-        let unused = self.all.iter().filter(|s| !s.used && (s.in_vain || active(s.rule))).map(|s| {
-            if s.in_vain {
-                return Diagnostic::new_warning(
-                    UNUSED,
-                    s.name,
-                    format!("`{}` is a load error here and cannot be allowed", s.rule),
-                );
+        let mut findings = self.findings.clone();
+        for suppression in &self.all {
+            let RuleSuppression { rule, name, .. } = suppression;
+            if suppression.used {
+                continue;
             }
-            let message = format!("`{}` reports nothing here", s.rule);
-            let edit = SourceEdit { location: Location::new(s.name.file, s.removal), text: String::new() };
-            let fix = Fix { message: "remove it".to_owned(), edits: vec![edit], safe: true };
-            Diagnostic { fix: Some(Box::new(fix)), ..Diagnostic::new_warning(UNUSED, s.name, message) }
-        });
-        self.findings.iter().cloned().chain(unused).collect()
+            if suppression.in_vain {
+                let message = format!("`{rule}` is a load error here and cannot be allowed");
+                findings.push(Diagnostic::new_warning(UNUSED, *name, message));
+            } else if active(rule) {
+                let message = format!("`{rule}` reports nothing here");
+                let edit = SourceEdit { location: Location::new(name.file, suppression.removal), text: String::new() };
+                let fix = Fix { message: "remove it".to_owned(), edits: vec![edit], safe: true };
+                let finding = Diagnostic::new_warning(UNUSED, *name, message);
+                findings.push(Diagnostic { fix: Some(Box::new(fix)), ..finding });
+            }
+        }
+        findings
     }
 }
 
@@ -191,15 +205,19 @@ impl SuppressionReader<'_> {
     fn nearly(&mut self, written: &str, start: u32) {
         for (at, _) in written.match_indices('#') {
             let said = written.get(at..).unwrap_or_default().trim_start_matches(['#', ' ', '\t']);
-            let Some(name) = mark_prefix(said).filter(|_| starts_a_comment(written, at)) else { continue };
+            let Some(name) = mark_prefix(said) else { continue };
+            if !starts_a_comment(written, at) {
+                continue;
+            }
             let rest = said.get(name.len()..).unwrap_or_default();
             let verb = rest.trim_start_matches([' ', '\t', ':']);
             let word = verb.split([' ', '\t', ',']).next().unwrap_or_default();
             let apart = verb.len() < rest.len();
             let known = ["allow", "allow-file"].iter().any(|v| v.eq_ignore_ascii_case(word));
             // `allow` may be part of a sentence, which has no rule after it.
-            let rule = verb.get(word.len()..).unwrap_or_default().trim_start().split([' ', '\t', ',', '#']).next();
-            if !(apart && known && rule.is_some_and(rule_like)) {
+            let after = verb.get(word.len()..).unwrap_or_default().trim_start();
+            let rule = after.split([' ', '\t', ',', '#']).next().unwrap_or_default();
+            if !(apart && known && rule_like(rule)) {
                 continue;
             }
             let begin = start + (written.len() - said.len()) as u32;
@@ -251,8 +269,13 @@ impl SuppressionReader<'_> {
             self.silent = (first, line);
         }
         let line = self.file.line_span(line);
-        let scalars = self.found.scalars.iter().filter(|s| line.start <= s.start && s.start < line.end);
-        Span::new(line.start, scalars.map(|s| s.end).fold(line.end, u32::max))
+        let mut end = line.end;
+        for scalar in &self.found.scalars {
+            if line.start <= scalar.start && scalar.start < line.end {
+                end = end.max(scalar.end);
+            }
+        }
+        Span::new(line.start, end)
     }
     fn says_nothing(&self, line: u32) -> bool {
         let span = self.file.line_span(line);
@@ -276,7 +299,8 @@ impl SuppressionReader<'_> {
 /// A verb and text attached to it: `allow(unknown-key)`, `allow=unknown-key`, `allow:`.
 fn joined(word: &str) -> Option<(&str, &str)> {
     let end = word.find(|c: char| !c.is_ascii_alphanumeric() && c != '-')?;
-    word.split_at_checked(end).filter(|(verb, _)| ["allow", "allow-file"].contains(verb))
+    let (verb, rest) = word.split_at_checked(end)?;
+    if matches!(verb, "allow" | "allow-file") { Some((verb, rest)) } else { None }
 }
 
 /// Whether something like a comment starts with our name, in any spelling.
@@ -286,13 +310,15 @@ fn speaks_of_us(text: &str) -> bool {
 
 /// Whether a `#` inside a comment could start another one: it is not in quotes or in a word.
 fn starts_a_comment(written: &str, at: usize) -> bool {
-    written.get(..at).is_some_and(|before| before.chars().all(|c| c == '#') || before.ends_with([' ', '\t']))
+    let Some(before) = written.get(..at) else { return false };
+    before.chars().all(|c| c == '#') || before.ends_with([' ', '\t'])
 }
 
 /// Our name at the start of a text, in any case.
 fn mark_prefix(said: &str) -> Option<&str> {
-    let own = MARK.trim_end_matches(':');
-    said.get(..own.len()).filter(|n| n.eq_ignore_ascii_case(own))
+    let mark = MARK.trim_end_matches(':');
+    let start = said.get(..mark.len())?;
+    if start.eq_ignore_ascii_case(mark) { Some(start) } else { None }
 }
 
 /// Whether a word is a rule, or was meant as one.
@@ -321,10 +347,12 @@ fn words(text: &str, start: u32) -> Vec<(&str, Span)> {
 
 /// A word with the separator to its neighbour.
 fn between(words: &[(&str, Span)], at: usize, span: Span) -> Span {
-    match (words.get(at + 1), at.checked_sub(1).and_then(|before| words.get(before))) {
-        (Some((_, next)), _) => Span::new(span.start, next.start),
-        (None, Some((_, before))) => Span::new(before.end, span.end),
-        (None, None) => span,
+    if let Some((_, next)) = words.get(at + 1) {
+        return Span::new(span.start, next.start);
+    }
+    match words.get(..at) {
+        Some([.., (_, before)]) => Span::new(before.end, span.end),
+        _ => span,
     }
 }
 

@@ -7,7 +7,7 @@ mod prover;
 
 use trefoil_syntax::Location;
 
-use crate::rule::CheckRoot;
+use crate::rule::{CheckRoot, finding_location};
 use crate::semantic::SemanticModel;
 use prover::ProgramProver;
 
@@ -112,15 +112,15 @@ pub(crate) fn build_proofs(
     found: &[trefoil_syntax::Diagnostic],
 ) -> Vec<ProgramProof> {
     let prover = ProgramProver::for_root(model, root);
-    let all = ProofKind::ALL.into_iter().map(|kind| {
-        let against: Vec<UnseenPart> = found
-            .iter()
-            .filter(|d| kind.rule_names().contains(&d.rule))
-            .map(|d| {
-                let at = d.file.zip(d.span).map(|(file, span)| Location::new(file, span));
-                UnseenPart { what: format!("{} ({})", d.message, d.rule), at }
-            })
-            .collect();
+    let mut all = Vec::new();
+    for kind in ProofKind::ALL {
+        let mut against = Vec::new();
+        for finding in found {
+            if kind.rule_names().contains(&finding.rule) {
+                let what = format!("{} ({})", finding.message, finding.rule);
+                against.push(UnseenPart { what, at: finding_location(finding) });
+            }
+        }
         let mut proof = ProgramProof { kind, proved: Vec::new(), unseen: Vec::new() };
         let holds = against.is_empty();
         match kind {
@@ -133,7 +133,7 @@ pub(crate) fn build_proofs(
             ProofKind::Writes => prover.prove_writes(&mut proof, root),
         }
         proof.unseen.splice(0..0, against);
-        proof
-    });
-    all.collect()
+        all.push(proof);
+    }
+    all
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use trefoil_ir::types::ValueType;
 use trefoil_ir::{
-    AnswerFormat, FanOutItems, FlowCallee, FlowId, Source, StateMachine, Step, StepContents, StepId, StepKind,
-    ToolKind, ValueExpression, walk,
+    AnswerFormat, FanOutItems, FlowCallee, FlowId, ModelCall, Source, StateMachine, Step, StepContents, StepId,
+    StepKind, ToolKind, ValueExpression, walk,
 };
 use trefoil_syntax::hash::HashSet;
 use trefoil_template::HoleKind;
@@ -31,14 +31,20 @@ impl<'m, 'p> ProgramProver<'m, 'p> {
     }
 
     /// The references that a run may read, each place once.
-    fn references(&self) -> impl Iterator<Item = &'m ValueRead<'p>> {
+    fn references(&self) -> Vec<&'m ValueRead<'p>> {
         let alive: HashSet<StepId> = self.alive.iter().map(|(_, id, _)| *id).collect();
         let mut seen = HashSet::default();
-        let of_run = self.model.value_reads().iter().filter(move |read| match read.step {
-            Some(step) => alive.contains(&step),
-            None => self.model.reach_analysis().is_called(read.flow) || read.flow == self.root,
-        });
-        of_run.filter(move |read| read.reference.is_some() && seen.insert(read.at))
+        let mut references = Vec::new();
+        for read in self.model.value_reads() {
+            let is_of_run = match read.step {
+                Some(step) => alive.contains(&step),
+                None => self.model.reach_analysis().is_called(read.flow) || read.flow == self.root,
+            };
+            if is_of_run && read.reference.is_some() && seen.insert(read.at) {
+                references.push(read);
+            }
+        }
+        references
     }
 
     pub(super) fn prove_names(&self, proof: &mut ProgramProof) {
@@ -63,10 +69,9 @@ impl<'m, 'p> ProgramProver<'m, 'p> {
                 proof.unseen.push(UnseenPart::new(what, step.origin));
             }
         }
-        let missing = self.model.program.missing_agents.iter();
-        proof
-            .unseen
-            .extend(missing.map(|(name, at)| UnseenPart::new(format!("agent `{name}`, which is not defined"), *at)));
+        for (name, at) in self.model.program.missing_agents.iter() {
+            proof.unseen.push(UnseenPart::new(format!("agent `{name}`, which is not defined"), *at));
+        }
     }
 
     pub(super) fn prove_types(&self, proof: &mut ProgramProof) {
@@ -103,8 +108,10 @@ impl<'m, 'p> ProgramProver<'m, 'p> {
             proof.unseen.push(UnseenPart::new(what, step.origin));
         }
         let inputs = &self.model.program.flows[self.root].intake.fields;
-        for field in inputs.iter().filter(|field| ValueType::from_schema(&field.schema).value_kinds().is_none()) {
-            proof.unseen.push(UnseenPart::new(format!("the type of the input `{}`", field.name), field.origin));
+        for field in inputs {
+            if ValueType::from_schema(&field.schema).value_kinds().is_none() {
+                proof.unseen.push(UnseenPart::new(format!("the type of the input `{}`", field.name), field.origin));
+            }
         }
     }
 
@@ -133,6 +140,11 @@ impl<'m, 'p> ProgramProver<'m, 'p> {
                 ordered
             });
         }
+        self.prove_ends(proof, holds);
+    }
+
+    /// That every run ends.
+    fn prove_ends(&self, proof: &mut ProgramProof, holds: bool) {
         let mut loops = 0;
         let mut ends = true;
         for flow in self.model.circular_flows() {
@@ -172,18 +184,23 @@ impl<'m, 'p> ProgramProver<'m, 'p> {
         let count = |kind: HoleKind| holes.iter().filter(|(k, _)| *k == kind).count();
         let (secrets, env) = (count(HoleKind::Secret), count(HoleKind::Env));
         if secrets + env == 0 {
-            proof.proved.extend(holds.then(|| "no secret and no environment value is read".to_owned()));
+            if holds {
+                proof.proved.push("no secret and no environment value is read".to_owned());
+            }
             return;
         }
         if holds {
-            let read = [(secrets, "secret"), (env, "environment value")].into_iter().filter(|(n, _)| *n > 0);
-            let read: Vec<String> = read.map(|(n, noun)| many(n, noun)).collect();
-            proof.proved.push(format!(
-                "{}: no credential is in a prompt, a command-line argument or the result",
-                read.join(" and ")
-            ));
+            let read = match (secrets, env) {
+                (_, 0) => many(secrets, "secret"),
+                (0, _) => many(env, "environment value"),
+                _ => format!("{} and {}", many(secrets, "secret"), many(env, "environment value")),
+            };
+            proof.proved.push(format!("{read}: no credential is in a prompt, a command-line argument or the result"));
         }
-        for (_, id, step) in self.alive.iter().filter(|(.., step)| is_act(step)) {
+        for (_, id, step) in &self.alive {
+            if !is_act(step) {
+                continue;
+            }
             let mut names: Vec<Arc<str>> = Vec::new();
             for (kind, name, _) in walk::holes_of(step) {
                 let root = if kind == HoleKind::Secret { "secrets" } else { "env" };
@@ -200,9 +217,14 @@ impl<'m, 'p> ProgramProver<'m, 'p> {
     }
 
     pub(super) fn prove_untrusted_text(&self, proof: &mut ProgramProof, holds: bool) {
-        let is_request = |step: &Step| matches!(&step.kind, StepKind::Tool(call) if call.kind == ToolKind::Http);
-        let commands = self.alive.iter().filter(|(.., step)| matches!(step.kind, StepKind::Command(_))).count();
-        let requests = self.alive.iter().filter(|(.., step)| is_request(step)).count();
+        let (mut commands, mut requests) = (0, 0);
+        for (.., step) in &self.alive {
+            match &step.kind {
+                StepKind::Command(_) => commands += 1,
+                StepKind::Tool(call) if call.kind == ToolKind::Http => requests += 1,
+                _ => {}
+            }
+        }
         if holds {
             proof.proved.push(match (commands, requests) {
                 (0, 0) => "there is no command and no request that text could change".to_owned(),
@@ -218,16 +240,7 @@ impl<'m, 'p> ProgramProver<'m, 'p> {
         for (flow, id, step) in &self.alive {
             match &step.kind {
                 StepKind::Model(call) => {
-                    let pieces = call.system.iter().chain([&call.user]).flat_map(expression_pieces);
-                    let from = pieces.filter_map(|piece| match piece {
-                        TextPiece::Value(value) => self
-                            .model
-                            .taint()
-                            .labels_of_value(self.model.program, *flow, *id, &value)
-                            .untrusted_origin(),
-                        TextPiece::Written(_) => None,
-                    });
-                    if let Some((who, _)) = from.into_iter().next() {
+                    if let Some(who) = self.untrusted_origin(*flow, *id, call) {
                         let what = format!("what the model of {} makes of {who} in its prompt", self.name(*id));
                         proof.unseen.push(UnseenPart::new(what, step.origin));
                     }
@@ -239,6 +252,18 @@ impl<'m, 'p> ProgramProver<'m, 'p> {
                 _ => {}
             }
         }
+    }
+
+    /// Where the first untrusted value in a prompt comes from, in words.
+    fn untrusted_origin(&self, flow: FlowId, id: StepId, call: &ModelCall) -> Option<&'static str> {
+        for piece in call.system.iter().chain([&call.user]).flat_map(expression_pieces) {
+            let TextPiece::Value(value) = piece else { continue };
+            let labels = self.model.taint().labels_of_value(self.model.program, flow, id, &value);
+            if let Some((who, _)) = labels.untrusted_origin() {
+                return Some(who);
+            }
+        }
+        None
     }
 
     pub(super) fn prove_writes(&self, proof: &mut ProgramProof, root: &CheckRoot) {

@@ -134,7 +134,10 @@ const SPLIT_FROM: &[(&str, &[&str])] = &[
 
 /// The rules that a rule was split from.
 pub fn split_from(name: &str) -> &'static [&'static str] {
-    SPLIT_FROM.iter().find(|(part, _)| *part == name).map_or(&[], |(_, wholes)| wholes)
+    match SPLIT_FROM.iter().find(|(part, _)| *part == name) {
+        Some((_, wholes)) => wholes,
+        None => &[],
+    }
 }
 
 /// The rules that a finding belonged to before it moved. Levels and comments for them apply to it as well.
@@ -144,6 +147,9 @@ pub fn former_rules(finding: &Diagnostic) -> &'static [&'static str] {
 
 /// The rule with this name.
 pub fn find_rule(name: &str) -> Option<&'static Rule> {
-    let own = |name: &str| BY_NAME.get(name).copied();
-    own(name).or_else(|| own(ALSO_CALLED.iter().find(|(other, _)| *other == name)?.1))
+    if let Some(rule) = BY_NAME.get(name) {
+        return Some(rule);
+    }
+    let (_, rule) = ALSO_CALLED.iter().find(|(other, _)| *other == name)?;
+    BY_NAME.get(rule).copied()
 }
