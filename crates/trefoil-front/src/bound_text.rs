@@ -109,7 +109,7 @@ impl ParsedText {
         // Most texts have one or two references, but a growing vector would initially allocate room for four.
         let mut uses = Vec::with_capacity(self.readable_references().len());
         let (root, mut sources) = (place.root_entry(), TemplateSources::default());
-        let mut one = |reference: &Reference| {
+        let mut bind = |reference: &Reference| {
             let bound = bind_path(&root, &reference.path);
             let binding = sources.bind_source((bound.source.clone(), bound.skip));
             let at = Location::new(self.at.file, self.source.source_span(reference.span.clone()));
@@ -118,11 +118,13 @@ impl ParsedText {
         };
         let mut content = self.content;
         match &mut content {
-            ParsedContent::Template(template) => template.bind_references(one),
-            ParsedContent::Condition(condition) => condition.bind_references(one),
-            ParsedContent::Broken { broken, .. } => broken.references.iter().for_each(|reference| {
-                one(reference);
-            }),
+            ParsedContent::Template(template) => template.bind_references(bind),
+            ParsedContent::Condition(condition) => condition.bind_references(bind),
+            ParsedContent::Broken { broken, .. } => {
+                for reference in &broken.references {
+                    bind(reference);
+                }
+            }
         }
         BoundText { source: self.source, at: self.at, policy: self.policy, place, content, uses, root, sources }
     }
@@ -204,36 +206,42 @@ impl BoundText {
     }
 
     fn spans(&self) -> Vec<Span> {
-        let unknown = matches!(self.content, ParsedContent::Broken { .. }).then_some(self.at.span);
-        self.uses.iter().map(|u| u.at.span).chain(unknown).collect()
+        let mut spans: Vec<Span> = self.uses.iter().map(|used| used.at.span).collect();
+        if matches!(self.content, ParsedContent::Broken { .. }) {
+            spans.push(self.at.span);
+        }
+        spans
     }
 
     /// The spelling of the literals with these spans.
     fn spellings(&self, literals: &[Range<u32>]) -> Vec<LiteralSpelling> {
-        let one = |range: &Range<u32>| {
-            let at = self.source.source_span(range.clone());
-            let text = self.source.value.get(range.start as usize..range.end as usize).unwrap_or_default();
-            let quoted = text.starts_with(['"', '\'']);
-            let first = text.split('.').next().unwrap_or_default();
-            LiteralSpelling {
-                at,
-                quoted,
-                quote: (at.end - at.start == range.end - range.start)
-                    .then(|| spelling_fixes::inner_quote(self.source.style)),
-                is_name: !quoted && matches!(self.root.get(first), NameMatch::Is(_)),
-            }
-        };
-        literals.iter().map(one).collect()
+        literals.iter().map(|range| self.spelling(range)).collect()
+    }
+
+    fn spelling(&self, literal: &Range<u32>) -> LiteralSpelling {
+        let at = self.source.source_span(literal.clone());
+        let text = self.source.value.get(literal.start as usize..literal.end as usize).unwrap_or_default();
+        let quoted = text.starts_with(['"', '\'']);
+        let first = text.split('.').next().unwrap_or_default();
+        let as_decoded = at.end - at.start == literal.end - literal.start;
+        LiteralSpelling {
+            at,
+            quoted,
+            quote: if as_decoded { Some(spelling_fixes::inner_quote(self.source.style)) } else { None },
+            is_name: !quoted && matches!(self.root.get(first), NameMatch::Is(_)),
+        }
     }
 
     /// The bindings of a text with mistakes, in the order of its references. The last one is the unreadable part.
     fn bindings(&self) -> (Vec<Source>, impl FnMut(&Reference) -> ReferenceBinding) {
         let mut sources = self.sources.clone();
-        let unknown = (Source::missing_segment(0), 0);
-        let found = self.uses.iter().map(|used| (used.bound.source.clone(), used.bound.skip));
-        let all: Vec<ReferenceBinding> = found.chain([unknown]).map(|found| sources.bind_source(found)).collect();
-        let mut all = all.into_iter();
-        (sources.0, move |_: &Reference| all.next().unwrap_or_default())
+        let mut bindings = Vec::with_capacity(self.uses.len() + 1);
+        for used in &self.uses {
+            bindings.push(sources.bind_source((used.bound.source.clone(), used.bound.skip)));
+        }
+        bindings.push(sources.bind_source((Source::missing_segment(0), 0)));
+        let mut bindings = bindings.into_iter();
+        (sources.0, move |_: &Reference| bindings.next().unwrap_or_default())
     }
 
     /// The template for a program. For a text with mistakes, a placeholder for programs that are only checked. `None`:
@@ -249,15 +257,21 @@ impl BoundText {
             }
             ParsedContent::Condition(_) | ParsedContent::Broken { .. } => return None,
         };
-        Some(BoundTemplate {
-            sources,
-            origin: self.at,
-            spans: self.spans(),
-            locals: template.local_paths().iter().map(|l| self.source.source_span(l.span.clone())).collect(),
-            literals: template.literal_text_spans().map(|l| self.source.source_span(l)).collect(),
-            written: self.spellings(template.expression_literal_spans()),
-            template,
-        })
+        Some(self.placed_template(template, sources, self.at, self.spans()))
+    }
+
+    /// A template of this text, with the places of what is in it. `spans`: those of its references.
+    fn placed_template(
+        &self,
+        template: Template,
+        sources: Vec<Source>,
+        origin: Location,
+        spans: Vec<Span>,
+    ) -> BoundTemplate {
+        let locals = template.local_paths().iter().map(|local| self.source.source_span(local.span.clone())).collect();
+        let literals = template.literal_text_spans().map(|range| self.source.source_span(range)).collect();
+        let written = self.spellings(template.expression_literal_spans());
+        BoundTemplate { template, sources, origin, spans, locals, literals, written }
     }
 
     /// A placeholder or block at these bytes as a separate text. `None`: the text has mistakes, or there is no such
@@ -270,12 +284,9 @@ impl BoundText {
             let source = self.sources.0.get(reference.binding.source as usize).cloned();
             sources.bind_source((source.unwrap_or(Source::missing_segment(0)), reference.binding.skip))
         });
-        let place = |range: Range<u32>| self.source.source_span(range);
-        let spans = template.references().iter().map(|r| place(r.span.clone())).collect();
-        let locals = template.local_paths().iter().map(|l| place(l.span.clone())).collect();
-        let literals = template.literal_text_spans().map(place).collect();
-        let (origin, written) = (self.place_of(range), self.spellings(template.expression_literal_spans()));
-        Some(BoundTemplate { template, sources: sources.0, origin, spans, locals, literals, written })
+        let references = template.references().iter();
+        let spans = references.map(|reference| self.source.source_span(reference.span.clone())).collect();
+        Some(self.placed_template(template, sources.0, self.place_of(range), spans))
     }
 
     /// Its paths that start in a block.
@@ -284,20 +295,24 @@ impl BoundText {
         let mut whole: Vec<Option<Vec<PathSegment>>> = Vec::with_capacity(template.local_paths().len());
         let mut found = Vec::with_capacity(template.local_paths().len());
         for local in template.local_paths() {
-            let over = match local.origin {
+            let subject = match local.origin {
+                _ if local.start != LocalStart::This => None,
                 BlockSubject::Reference(i) => template.references().get(i as usize).map(|r| r.path.clone()),
                 BlockSubject::Local(i) => whole.get(i as usize).cloned().flatten(),
                 BlockSubject::Computed => None,
             };
-            let way = over.filter(|_| local.start == LocalStart::This).map(|mut way| {
-                way.extend(local.each.then(|| PathSegment { name: "0".into(), span: 0..0 }));
-                let begin = way.len();
-                way.extend(local.path.iter().cloned());
-                (way, begin)
-            });
-            let (bound, begin) = way.as_ref().map_or((None, 0), |(way, begin)| (Some(self.look_up(way)), *begin));
-            found.push(BoundLocal { local, bound, begin });
-            whole.push(way.map(|(way, _)| way));
+            let Some(mut path) = subject else {
+                found.push(BoundLocal { local, bound: None, begin: 0 });
+                whole.push(None);
+                continue;
+            };
+            if local.each {
+                path.push(PathSegment { name: "0".into(), span: 0..0 });
+            }
+            let begin = path.len();
+            path.extend(local.path.iter().cloned());
+            found.push(BoundLocal { local, bound: Some(self.look_up(&path)), begin });
+            whole.push(Some(path));
         }
         found
     }
@@ -333,7 +348,7 @@ impl BoundText {
     pub fn value_type(&self) -> ValueType {
         match (self.as_template(), self.uses.first()) {
             (None, _) => ValueType::Any,
-            (Some(template), Some(one)) if template.is_single() => one.bound.value_type(),
+            (Some(template), Some(used)) if template.is_single() => used.bound.value_type(),
             (Some(_), _) => ValueType::TEXT,
         }
     }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use trefoil_ir::{Facts, FlowId, InvalidProgram, Program, ProgramParts};
+use trefoil_ir::{Facts, FlowId, Program, ProgramParts};
 use trefoil_syntax::hash::HashSet;
 use trefoil_syntax::{Diagnostic, FileId, FindingSeverity, MergedDiagnostics};
 
@@ -47,27 +47,38 @@ impl DialectCompilation<'_> {
         let Self { mut program, entries, env_files, found, aside, .. } = self;
         let CompileFindings { diagnostics, facts, .. } = found;
         let mut shared = MergedDiagnostics::default();
-        diagnostics.into_sorted().into_iter().chain(lint).for_each(|d| shared.add_or_merge(d));
+        for diagnostic in diagnostics.into_sorted() {
+            shared.add_or_merge(diagnostic);
+        }
+        for diagnostic in lint {
+            shared.add_or_merge(diagnostic);
+        }
         let mut found = shared.into_vec();
-        let errors = found.iter().filter(|d| d.severity == FindingSeverity::Error);
-        let broken: HashSet<FileId> = errors.filter_map(|d| d.file).filter(|f| aside.contains(f)).collect();
-        if let Some(program) = program.as_mut().filter(|_| !broken.is_empty()) {
+        let mut broken: HashSet<FileId> = HashSet::default();
+        for diagnostic in &found {
+            if diagnostic.severity == FindingSeverity::Error
+                && let Some(file) = diagnostic.file
+                && aside.contains(&file)
+            {
+                broken.insert(file);
+            }
+        }
+        if let Some(program) = &mut program
+            && !broken.is_empty()
+        {
             crate::program_builder::refuse_files(program, &broken);
         }
-        // Lowering makes drafts whose ids are right, too. If not, it is a mistake of ours, and what was not checked must be said.
-        let internal = |invalid: InvalidProgram| {
-            let d = Diagnostic::without_location("internal", FindingSeverity::Error, None, invalid.to_string());
-            d.with_help("nothing else was checked in these files; please report it")
-        };
         let program = match program.map(Program::new).transpose() {
             Ok(program) => program,
+            // Lowering makes drafts whose ids are right, too. If not, it is a mistake of ours, and what was not checked must be said.
             Err(invalid) => {
-                found.push(internal(invalid));
+                let d = Diagnostic::without_location("internal", FindingSeverity::Error, None, invalid.to_string());
+                found.push(d.with_help("nothing else was checked in these files; please report it"));
                 None
             }
         };
         let facts = facts.of_files(program.iter().flat_map(|program| program.file_ids()));
-        found.retain(|d| d.file.is_none_or(|file| !aside.contains(&file)));
+        found.retain(|d| !matches!(d.file, Some(file) if aside.contains(&file)));
         LinkedDocuments { program, entries, env_files, found, facts }
     }
 }
@@ -75,8 +86,10 @@ impl DialectCompilation<'_> {
 impl LinkedDocuments {
     /// The program for a run; `None` if a finding prevents that.
     pub fn runnable_program(&self) -> Option<LoweredDocument> {
-        let broken = self.found.iter().any(|d| d.severity == FindingSeverity::Error);
-        let program = self.program.clone().filter(|_| !broken)?;
+        if self.found.iter().any(|d| d.severity == FindingSeverity::Error) {
+            return None;
+        }
+        let program = self.program.clone()?;
         Some(LoweredDocument { program, env_files: self.env_files.clone() })
     }
 }

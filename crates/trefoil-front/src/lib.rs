@@ -90,7 +90,8 @@ pub trait FrontEnd: Sync {
 /// The text under a key.
 fn text_under_key<'n>(node: &'n YamlNode, key: &str) -> Option<&'n str> {
     let text = node.as_mapping()?.get(key)?.value.as_string()?;
-    Some(text.value.trim()).filter(|text| !text.is_empty())
+    let trimmed = text.value.trim();
+    if trimmed.is_empty() { None } else { Some(trimmed) }
 }
 
 /// The texts under keys with these names, at any depth.
@@ -98,11 +99,13 @@ fn texts_under_keys<'n>(root: &'n YamlNode, keys: &[&str]) -> BTreeSet<&'n str> 
     let mut found = BTreeSet::new();
     let mut stack = vec![root];
     while let Some(node) = stack.pop() {
-        for entry in node.as_mapping().into_iter().flat_map(|m| &m.entries) {
-            match entry.value.as_string() {
-                Some(text) if keys.contains(&&*entry.key.value) => drop(found.insert(&*text.value)),
-                Some(_) => {}
-                None => stack.push(&entry.value),
+        if let Some(mapping) = node.as_mapping() {
+            for entry in &mapping.entries {
+                match entry.value.as_string() {
+                    Some(text) if keys.contains(&&*entry.key.value) => drop(found.insert(&*text.value)),
+                    Some(_) => {}
+                    None => stack.push(&entry.value),
+                }
             }
         }
         stack.extend(node.as_sequence().into_iter().flatten());
@@ -166,11 +169,18 @@ pub enum DialectDetection {
 
 /// Detects the dialect of a document.
 pub fn detect_dialect(root: &YamlNode) -> DialectDetection {
-    let mut found: Vec<_> =
-        FRONT_ENDS.iter().copied().filter_map(|f| f.find_evidence(root).into_iter().next().map(|e| (f, e))).collect();
-    match found.len() {
-        0 => DialectDetection::Unknown,
-        1 => found.pop().map_or(DialectDetection::Unknown, |(f, _)| DialectDetection::One(f)),
-        _ => DialectDetection::Several(found.into_iter().map(|(f, e)| (f.name(), e)).collect()),
+    let mut found = Vec::new();
+    for front_end in FRONT_ENDS.iter().copied() {
+        if let Some(evidence) = front_end.find_evidence(root).into_iter().next() {
+            found.push((front_end, evidence));
+        }
+    }
+    match found.as_slice() {
+        [] => DialectDetection::Unknown,
+        [(front_end, _)] => DialectDetection::One(*front_end),
+        _ => {
+            let named = found.into_iter().map(|(front_end, evidence)| (front_end.name(), evidence));
+            DialectDetection::Several(named.collect())
+        }
     }
 }

@@ -27,39 +27,51 @@ impl<'d> ManifestSource<'d> {
     }
     /// The spaces before a place, if nothing else precedes it on its line and the text is known.
     pub fn leading_spaces(&self, span: Span) -> Option<&'d str> {
-        let before = self.text?.get(..span.start as usize)?;
-        let line = before.rsplit('\n').next().unwrap_or_default();
-        line.bytes().all(|b| b == b' ').then_some(line)
+        let line = self.line_before(span)?;
+        if line.bytes().all(|b| b == b' ') { Some(line) } else { None }
+    }
+    /// What precedes a place on its line.
+    fn line_before(&self, span: Span) -> Option<&'d str> {
+        self.text?.get(..span.start as usize)?.rsplit('\n').next()
     }
     /// Whether a place is in a double-quoted scalar, judging by its line.
     pub fn is_in_double_quotes(&self, span: Span) -> bool {
-        let before = self.text.and_then(|t| t.get(..span.start as usize));
-        let line = before.and_then(|t| t.rsplit('\n').next()).unwrap_or_default();
-        let value = line.find(": ").and_then(|at| line.get(at + 2..)).unwrap_or(line).trim_start();
-        value.trim_start_matches("- ").starts_with('"') || line.matches('"').count() % 2 == 1
+        let line = self.line_before(span).unwrap_or_default();
+        let value = match line.split_once(": ") {
+            Some((_, value)) => value,
+            None => line,
+        };
+        value.trim_start().trim_start_matches("- ").starts_with('"') || line.matches('"').count() % 2 == 1
     }
     /// Whether a place ends with a colon.
     pub fn colon_after(&self, span: Span) -> bool {
-        self.text.and_then(|t| t.get(span.end as usize..)).is_some_and(|rest| rest.starts_with(':'))
+        let rest = self.text.and_then(|text| text.get(span.end as usize..));
+        rest.unwrap_or_default().starts_with(':')
     }
     /// Whether the file confirms that a word is a misspelling of a declared name: the name occurs again after its
     /// declaration, and more often than the word. If each occurs once, either may be wrong. A name that is not in this
     /// file is declared in another one.
     pub fn confirms_misspelling(&self, name: &str, slip: &str) -> bool {
         let Some(text) = self.text else { return true };
-        let count = |word: &str| {
-            let part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
-            let whole = |at: &usize| {
-                let (before, rest) = text.split_at_checked(*at).unwrap_or_default();
-                !before.ends_with(part) && !rest.get(word.len()..).is_some_and(|t| t.starts_with(part))
-            };
-            text.match_indices(word).map(|(at, _)| at).filter(whole).count()
-        };
-        let times = count(name);
-        times == 0 || times > 1 && (slip.is_empty() || times > count(slip))
+        let times = count_word(text, name);
+        times == 0 || times > 1 && (slip.is_empty() || times > count_word(text, slip))
     }
     /// A span of this file.
     pub fn location_of(&self, span: Span) -> Location {
         Location::new(self.file, span)
     }
+}
+
+/// How often a word occurs in a text as a whole word.
+fn count_word(text: &str, word: &str) -> usize {
+    let part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    let mut times = 0;
+    for (at, _) in text.match_indices(word) {
+        let (before, rest) = text.split_at_checked(at).unwrap_or_default();
+        let after = rest.get(word.len()..).unwrap_or_default();
+        if !before.ends_with(part) && !after.starts_with(part) {
+            times += 1;
+        }
+    }
+    times
 }

@@ -30,44 +30,65 @@ pub fn record_text(reader: &ManifestReader<'_>, text: &BoundText) {
         let names = VisibleNames::from_lazy(move || root.suggested_names());
         reader.record_facts(|facts| facts.add_scope(Scope { at, policy, condition, position, names }));
     }
-    reader.record_facts(|facts| mentions.into_iter().for_each(|m| facts.add_mention(m)));
-    text.local_paths().iter().for_each(|local| self::local(reader, text, local));
+    record_mentions(reader, mentions);
+    for local in text.local_paths() {
+        record_local(reader, text, local);
+    }
+}
+
+fn record_mentions(reader: &ManifestReader<'_>, mentions: Vec<Mention>) {
+    reader.record_facts(|facts| {
+        for mention in mentions {
+            facts.add_mention(mention);
+        }
+    });
 }
 
 /// The mentions in the segments of a written path, starting from the binding at index `from`.
 fn path_mentions(text: &BoundText, path: &[PathSegment], bound: &BoundPath, from: usize) -> Vec<Mention> {
-    let mut named: Vec<_> = bound.entries.iter().map(|e| (e.declared, e.defined, e.schema.clone())).collect();
-    if let PathResolution::Nothing(_) = bound.end {
-        named.push((None, ValuePresence::Never, ValueType::Any));
-    }
-    let written = path.iter().zip(named.into_iter().skip(from));
-    let mention = |(segment, (to, defined, schema)): (&PathSegment, _)| {
+    let mut mentions = Vec::new();
+    for (segment, index) in path.iter().zip(from..) {
+        let (to, defined, schema) = match bound.entries.get(index) {
+            Some(entry) => (entry.declared, entry.defined, entry.schema.clone()),
+            None if index == bound.entries.len() && matches!(bound.end, PathResolution::Nothing(_)) => {
+                (None, ValuePresence::Never, ValueType::Any)
+            }
+            None => break,
+        };
         let at = text.place_of(segment.span.clone());
-        Mention { at, to, template: true, defined, schema }
-    };
-    written.map(mention).collect()
+        mentions.push(Mention { at, to, template: true, defined, schema });
+    }
+    mentions
 }
 
 /// Records what a path names that starts at the item of a loop, or at the value of another block.
-fn local(reader: &ManifestReader<'_>, text: &BoundText, BoundLocal { local, bound, begin }: &BoundLocal<'_>) {
+fn record_local(reader: &ManifestReader<'_>, text: &BoundText, BoundLocal { local, bound, begin }: BoundLocal<'_>) {
     if local.start != LocalStart::This {
         return;
     }
-    let start = bound.as_ref().and_then(|bound| bound.entries.get(begin.checked_sub(1)?));
+    let mut start = ValueType::Any;
+    let mut mentions = Vec::new();
+    if let Some(bound) = bound {
+        if let Some(last) = begin.checked_sub(1)
+            && let Some(entry) = bound.entries.get(last)
+        {
+            start = entry.schema.clone();
+        }
+        mentions = path_mentions(text, &local.path, &bound, begin);
+    }
     let inside = BlockPath {
         at: text.place_of(local.span.clone()),
         segments: local.path.iter().map(|segment| text.place_of(segment.span.clone())).collect(),
-        start: start.map_or(ValueType::Any, |entry| entry.schema.clone()),
+        start,
     };
-    let mut mentions = bound.as_ref().map_or(Vec::new(), |bound| path_mentions(text, &local.path, bound, *begin));
     // The block only runs if its value exists.
-    for mention in mentions.iter_mut().filter(|m| m.defined != ValuePresence::Never) {
-        mention.defined = ValuePresence::Always;
+    for mention in &mut mentions {
+        if mention.defined != ValuePresence::Never {
+            mention.defined = ValuePresence::Always;
+        }
     }
-    reader.record_facts(|facts| {
-        facts.add_block_path(inside);
-        mentions.into_iter().for_each(|m| facts.add_mention(m));
-    });
+    reader.record_facts(|facts| facts.add_block_path(inside));
+    record_mentions(reader, mentions);
 }
 
 /// Notes a declaration: where its name is, all of it, and what it is a part of.
@@ -79,7 +100,7 @@ pub fn record_declaration(
     schema: ValueType,
     note: &str,
 ) {
-    let note = (!note.is_empty()).then(|| note.into());
+    let note = if note.is_empty() { None } else { Some(note.into()) };
     reader.record_facts(|f| {
         f.add_declaration(NameDeclaration { kind, name: name.into(), at, extent, parent, schema, note })
     });
@@ -111,7 +132,8 @@ pub fn declare_properties(
     }
     let entries = if shorthand { node.as_mapping() } else { members_of(node) };
     let Some(mapping) = entries else { return MemberDeclarations::default() };
-    let members = mapping.entries.iter().map(|entry| {
+    let mut members = Vec::with_capacity(mapping.entries.len());
+    for entry in &mapping.entries {
         let schema = of.property_type(&entry.key.value);
         let at = reader.location_of(entry.key.content_span());
         let extent = key_value_span(entry);
@@ -130,9 +152,9 @@ pub fn declare_properties(
         });
         // The members of a list are those of its items.
         let inner = declare_properties(reader, &entry.value, item_type(&schema), false, DeclarationKind::Property, at);
-        (entry.key.value.clone(), Some(at), inner)
-    });
-    let members = MemberDeclarations::from_members(members.collect());
+        members.push((entry.key.value.clone(), Some(at), inner));
+    }
+    let members = MemberDeclarations::from_members(members);
     if !shorthand {
         written_again(reader, node, &members);
     }
@@ -143,31 +165,38 @@ pub fn declare_properties(
 /// examples.
 fn written_again(reader: &ManifestReader<'_>, node: &YamlNode, members: &MemberDeclarations) {
     let Some(mapping) = node.as_mapping() else { return };
-    let of = |key: &str| mapping.get(key).map(|e| &e.value);
-    if of("properties").is_none() {
-        return of("items").map_or((), |items| written_again(reader, items, members));
+    let value_of = |key: &str| Some(&mapping.get(key)?.value);
+    if value_of("properties").is_none() {
+        if let Some(items) = value_of("items") {
+            written_again(reader, items, members);
+        }
+        return;
     }
     let named = |text: &YamlText| {
         if let Some(to) = members.declaration_of(&text.value) {
             record_mention(reader, text, Some(to));
         }
     };
-    of("required")
-        .and_then(YamlNode::as_sequence)
-        .into_iter()
-        .flatten()
-        .filter_map(YamlNode::as_string)
-        .for_each(named);
-    let examples = of("examples").and_then(YamlNode::as_sequence).into_iter().flatten();
-    for value in examples.chain(of("default")).chain(of("example")).filter_map(YamlNode::as_mapping) {
-        value.entries.iter().for_each(|e| named(&e.key));
+    let items_of = |key: &str| value_of(key).and_then(YamlNode::as_sequence).unwrap_or_default();
+    for name in items_of("required") {
+        if let Some(text) = name.as_string() {
+            named(text);
+        }
+    }
+    let defaults = [value_of("default"), value_of("example")];
+    for value in items_of("examples").iter().chain(defaults.into_iter().flatten()) {
+        let Some(example) = value.as_mapping() else { continue };
+        for entry in &example.entries {
+            named(&entry.key);
+        }
     }
 }
 
 /// The first line of a property's description.
 fn note_of(entry: &YamlEntry) -> Option<Arc<str>> {
     let text = entry.value.as_mapping()?.get("description")?.value.as_string()?;
-    text.value.lines().next().map(Arc::from)
+    let line = text.value.lines().next()?;
+    Some(line.into())
 }
 
 /// A key and its value.

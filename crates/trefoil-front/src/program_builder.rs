@@ -71,13 +71,14 @@ impl ProgramBuilder {
     }
     /// Records a call of an agent that is not defined.
     pub fn missing_agent(&mut self, name: &Arc<str>, at: Location) {
-        if !self.missing_agents.iter().any(|(n, _)| n == name) {
+        if self.missing_agent_location(name).is_none() {
             self.missing_agents.push((name.clone(), at));
         }
     }
     /// The first call of such an agent.
     pub fn missing_agent_location(&self, name: &str) -> Option<Location> {
-        self.missing_agents.iter().find(|(n, _)| &**n == name).map(|(_, at)| *at)
+        let (_, at) = self.missing_agents.iter().find(|(missing, _)| &**missing == name)?;
+        Some(*at)
     }
     /// The parts of the program. A flow that was not filled because of a reported mistake is refused. `sources` are the
     /// texts it was made from, for its hash.
@@ -92,10 +93,12 @@ impl ProgramBuilder {
             flows.map(|flow| flow.unwrap_or_else(|| self.stand_in("agent", nowhere))).collect();
         let name = flows.find_element(entry)?.name.clone();
         // FNV-1a: stable across versions and computers; resistance to attacks is not needed here.
-        let hash = sources
-            .into_iter()
-            .flat_map(|s| s.bytes().chain([0]))
-            .fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
+        let mut hash = 0xcbf2_9ce4_8422_2325u64;
+        for source in sources {
+            for byte in source.bytes().chain([0]) {
+                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+            }
+        }
         Some(ProgramParts {
             name,
             flows,
@@ -132,8 +135,10 @@ impl ProgramBuilder {
 /// Replaces the flows of files by refused ones, so that a run that reaches them does not start.
 pub fn refuse_files(program: &mut ProgramParts, files: &HashSet<FileId>) {
     let mut builder = ProgramBuilder { steps: std::mem::take(&mut program.steps), ..ProgramBuilder::default() };
-    for flow in program.flows.iter_mut().filter(|flow| files.contains(&flow.origin.file)) {
-        *flow = builder.stand_in(flow.sort, flow.origin);
+    for flow in program.flows.iter_mut() {
+        if files.contains(&flow.origin.file) {
+            *flow = builder.stand_in(flow.sort, flow.origin);
+        }
     }
     program.steps = builder.steps;
 }
@@ -184,10 +189,14 @@ pub struct TemplateSources(pub Vec<Source>);
 impl TemplateSources {
     /// The binding of a source.
     pub fn bind_source(&mut self, (source, skip): (Source, u16)) -> ReferenceBinding {
-        let at = self.0.iter().position(|s| *s == source).unwrap_or_else(|| {
-            self.0.push(source);
-            self.0.len() - 1
-        });
-        ReferenceBinding { source: at as u32, skip }
+        let known = self.0.iter().position(|known| *known == source);
+        let index = match known {
+            Some(index) => index,
+            None => {
+                self.0.push(source);
+                self.0.len() - 1
+            }
+        };
+        ReferenceBinding { source: index as u32, skip }
     }
 }

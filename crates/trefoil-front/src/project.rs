@@ -79,32 +79,50 @@ impl Project {
     /// Of the documents with the id that another document refers to, those of its project that are nearest to it.
     pub fn nearest_documents(&self, from: usize, found: &[usize]) -> Vec<usize> {
         let Some(from) = self.documents.get(from) else { return found.to_vec() };
-        let far = |at: &usize| {
-            let found = self.documents.get(*at).filter(|found| found.project == from.project)?;
-            Some((*at, distance(&from.path, &found.path)))
-        };
-        let found: Vec<(usize, usize)> = found.iter().filter_map(far).collect();
-        let least = found.iter().map(|(_, far)| *far).min();
-        found.into_iter().filter(|(_, far)| Some(*far) == least).map(|(at, _)| at).collect()
+        let mut nearest = Vec::new();
+        let mut least = usize::MAX;
+        for &index in found {
+            let Some(document) = self.documents.get(index) else { continue };
+            if document.project != from.project {
+                continue;
+            }
+            let distance = distance(&from.path, &document.path);
+            if distance < least {
+                least = distance;
+                nearest.clear();
+            }
+            if distance == least {
+                nearest.push(index);
+            }
+        }
+        nearest
     }
     /// Whether two documents belong to one project.
     pub fn is_same_project(&self, one: usize, other: usize) -> bool {
-        self.documents.get(one).zip(self.documents.get(other)).is_some_and(|(one, other)| one.project == other.project)
+        match (self.documents.get(one), self.documents.get(other)) {
+            (Some(one), Some(other)) => one.project == other.project,
+            _ => false,
+        }
     }
 }
 
 /// The distance of another document: in the same folder, a number of folders above it, or anywhere else.
 fn distance(from: &str, to: &str) -> usize {
-    let folders = |path: &str| -> Vec<String> {
-        path.rsplit_once('/').map_or(Vec::new(), |(dir, _)| dir.split('/').map(str::to_owned).collect())
-    };
-    let ups = |dir: &[String]| dir.iter().take_while(|part| *part == "..").count();
+    let ups = |folders: &[&str]| folders.iter().take_while(|part| **part == "..").count();
     let (from, to) = (folders(from), folders(to));
     let (from_up, to_up) = (ups(&from), ups(&to));
     if from.starts_with(&to) && (from_up == to_up || to.len() > to_up) {
         return from.len() - to.len();
     }
     if to.len() == to_up && to_up >= from_up { from.len() - from_up + to_up - from_up } else { usize::MAX }
+}
+
+/// The folders in a path.
+fn folders(path: &str) -> Vec<&str> {
+    match path.rsplit_once('/') {
+        Some((folders, _)) => folders.split('/').collect(),
+        None => Vec::new(),
+    }
 }
 
 /// Converts `reference`, as written in the document at `base`, to a project path: joined, with `.` and inner `..`
@@ -117,10 +135,10 @@ pub fn resolve_path(base: &str, reference: &str) -> String {
     for segment in reference.split('/') {
         match segment {
             "" | "." => {}
-            ".." if parts.last().is_some_and(|p| *p != "..") => {
+            ".." if !matches!(parts.last(), None | Some(&"..")) => {
                 parts.pop();
             }
-            s => parts.push(s),
+            _ => parts.push(segment),
         }
     }
     let joined = parts.join("/");

@@ -25,26 +25,32 @@ pub const PROVIDERS: [&str; 14] = [
 pub fn split_model_id(text: &str) -> Option<(&str, &str)> {
     let (provider, model) = text.split_once(':')?;
     let (provider, model) = (provider.trim(), model.trim());
-    (!provider.is_empty() && !model.is_empty()).then_some((provider, model))
+    if provider.is_empty() || model.is_empty() { None } else { Some((provider, model)) }
 }
 
 /// The finding about an unknown provider; `at` is the place of its name. `declared`: those of the operator.
 pub fn check_provider(name: &str, declared: &[String], at: Location) -> Option<Diagnostic> {
-    if PROVIDERS.contains(&name) || declared.iter().any(|own| own == name) {
+    if PROVIDERS.contains(&name) || declared.iter().any(|provider| provider == name) {
         return None;
     }
-    let own = declared.iter().map(|own| &**own);
-    let all: Vec<String> = PROVIDERS.iter().copied().chain(own).map(|p| format!("`{p}`")).collect();
-    let help = || {
-        let all = all.join(", ");
-        format!("declare it with `base_url` under `[providers.{name}]` in `trefoil.toml`; available: {all}")
-    };
-    Some(misspelt_provider(name, at).unwrap_or_else(|| unknown_provider(name, at).with_help(help())))
+    if let Some(d) = misspelt_provider(name, at) {
+        return Some(d);
+    }
+    let mut available = PROVIDERS.map(|provider| format!("`{provider}`")).to_vec();
+    for provider in declared {
+        available.push(format!("`{provider}`"));
+    }
+    let available = available.join(", ");
+    let help = format!("declare it with `base_url` under `[providers.{name}]` in `trefoil.toml`; available: {available}");
+    Some(unknown_provider(name, at).with_help(help))
 }
 
 /// The finding about an unknown provider whose name is similar to a known one.
 pub fn misspelt_provider(name: &str, at: Location) -> Option<Diagnostic> {
-    let near = suggestions::find_near_match(name, PROVIDERS).filter(|_| !PROVIDERS.contains(&name))?;
+    if PROVIDERS.contains(&name) {
+        return None;
+    }
+    let near = suggestions::find_near_match(name, PROVIDERS)?;
     let d = unknown_provider(name, at).with_help(format!("did you mean `{}`?", near.name));
     let message = format!("write `{}`", near.name);
     Some(if near.sure { d.with_safe_fix(message, at, near.name) } else { d.with_suggestion(message, at, near.name) })
@@ -76,7 +82,7 @@ const OWN: &[&str] = &["openai", "anthropic", "google", "mistral", "xai", "deeps
 /// The maker of this model, if the provider serves only its own models and this is not one of them.
 pub fn other_maker(provider: &str, model: &str) -> Option<&'static str> {
     let (_, maker) = MAKERS.iter().find(|(start, _)| model.starts_with(start))?;
-    Some(*maker).filter(|maker| *maker != provider && serves_its_own(provider))
+    if *maker != provider && serves_its_own(provider) { Some(maker) } else { None }
 }
 
 /// Whether a provider serves only its own models.
@@ -103,7 +109,7 @@ pub fn without_stray(model: &str) -> String {
 /// Whether a name is a placeholder from an example.
 pub fn stands_in(model: &str) -> bool {
     let lower = model.to_ascii_lowercase();
-    model.contains(['<', '>']) || ["your-", "your_"].iter().any(|s| lower.starts_with(s)) || lower == "model-name"
+    model.contains(['<', '>']) || lower.starts_with("your-") || lower.starts_with("your_") || lower == "model-name"
 }
 
 /// The first words of a maker's model names, and the possible second words.
@@ -118,25 +124,36 @@ const FAMILIES: &[(&str, &str, &[&str])] = &[
 pub fn family_slip(maker: &str, model: &str) -> Option<String> {
     let (_, family, others) = FAMILIES.iter().find(|(m, ..)| *m == maker)?;
     let (first, rest) = model.split_once('-')?;
-    let near = |word: &str, of: &str| {
-        let letters = |w: &str| {
-            let mut all: Vec<u8> = w.bytes().collect();
-            all.sort_unstable();
-            all
-        };
-        word != of
-            && (letters(word) == letters(of)
-                || of.len() > 4 && suggestions::find_near_match(word, [of]).is_some_and(|n| n.sure))
-    };
-    if near(first, family) {
+    if is_slip_of(first, family) {
         return Some(format!("{family}-{rest}"));
     }
     if first != *family {
         return None;
     }
-    let word = rest.split('-').find(|word| others.iter().any(|of| near(word, of)) && !others.contains(word))?;
-    let meant = others.iter().find(|of| near(word, of))?;
-    Some(model.replacen(word, meant, 1))
+    for word in rest.split('-') {
+        if others.contains(&word) {
+            continue;
+        }
+        if let Some(meant) = others.iter().find(|other| is_slip_of(word, other)) {
+            return Some(model.replacen(word, meant, 1));
+        }
+    }
+    None
+}
+
+/// Whether a word is certainly another one, misspelt.
+fn is_slip_of(word: &str, meant: &str) -> bool {
+    if word == meant {
+        return false;
+    }
+    let is_near = || matches!(suggestions::find_near_match(word, [meant]), Some(near) if near.sure);
+    sorted_letters(word) == sorted_letters(meant) || meant.len() > 4 && is_near()
+}
+
+fn sorted_letters(word: &str) -> Vec<u8> {
+    let mut letters: Vec<u8> = word.bytes().collect();
+    letters.sort_unstable();
+    letters
 }
 
 /// Prefixes and suffixes of models that do not answer texts.
@@ -150,8 +167,10 @@ const OTHERWISE: &[(&str, &str)] = &[
 
 /// What a model does if it does not answer texts.
 pub fn does_otherwise(model: &str) -> Option<&'static str> {
-    let does = OTHERWISE.iter().find(|(start, _)| model.starts_with(start)).map(|(_, does)| *does);
-    does.or_else(|| model.ends_with("-transcribe").then_some("is a speech-to-text model"))
+    if let Some((_, does)) = OTHERWISE.iter().find(|(start, _)| model.starts_with(start)) {
+        return Some(does);
+    }
+    if model.ends_with("-transcribe") { Some("is a speech-to-text model") } else { None }
 }
 
 /// Whether a model only answers texts.

@@ -17,25 +17,29 @@ pub fn no_address(written: &str, whole: bool, shown: &str, at: Location) -> Opti
         // A placeholder may contain the start.
         None => !whole && written.is_empty(),
     };
-    (!fits).then(|| {
-        let d = Diagnostic::new_error("invalid-url", at, format!("`{shown}` is not an HTTP URL"));
-        d.with_help("start it with `https://` and a host")
-    })
+    if fits {
+        return None;
+    }
+    let d = Diagnostic::new_error("invalid-url", at, format!("`{shown}` is not an HTTP URL"));
+    Some(d.with_help("start it with `https://` and a host"))
 }
 
 fn without_scheme(address: &str) -> Option<&str> {
-    let schemes = ["https://", "http://"].into_iter();
-    let mut rests = schemes.filter_map(|scheme| {
-        let (start, rest) = address.split_at_checked(scheme.len())?;
-        start.eq_ignore_ascii_case(scheme).then_some(rest)
-    });
-    rests.next()
+    for scheme in ["https://", "http://"] {
+        if let Some((start, rest)) = address.split_at_checked(scheme.len())
+            && start.eq_ignore_ascii_case(scheme)
+        {
+            return Some(rest);
+        }
+    }
+    None
 }
 
 /// The finding about the host of an address: an invalid host, or a placeholder for one.
 pub fn check_host(file: FileId, url: &YamlText) -> Option<Diagnostic> {
     let text = &*url.value;
-    let start = ["https://", "http://"].into_iter().find(|s| text.starts_with(s)).map(str::len)?;
+    let scheme = ["https://", "http://"].into_iter().find(|scheme| text.starts_with(scheme))?;
+    let start = scheme.len();
     let rest = text.get(start..).unwrap_or_default();
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let at = Location::new(file, url.source_span(start as u32..(start + authority.len()) as u32));
@@ -49,7 +53,10 @@ pub fn check_host(file: FileId, url: &YamlText) -> Option<Diagnostic> {
     if authority.contains(['{', '[']) {
         return None;
     }
-    let (host, port) = authority.split_once(':').map_or((authority, None), |(host, port)| (host, Some(port)));
+    let (host, port) = match authority.split_once(':') {
+        Some((host, port)) => (host, Some(port)),
+        None => (authority, None),
+    };
     let your = |label: &str| {
         let lower = label.to_ascii_lowercase();
         lower.starts_with("your-") || lower.starts_with("your_")
@@ -61,7 +68,10 @@ pub fn check_host(file: FileId, url: &YamlText) -> Option<Diagnostic> {
     if host.contains(',') || host.contains("..") || host.starts_with('.') {
         return error(format!("`{host}` is not a valid host"), "separate its parts with one `.` each");
     }
-    let port = port.filter(|p| !p.is_empty() && p.parse::<u16>().is_err())?;
+    let port = port?;
+    if port.is_empty() || port.parse::<u16>().is_ok() {
+        return None;
+    }
     error(format!("`{port}` is not a valid port"), "use a number from 0 to 65535")
 }
 
@@ -70,15 +80,18 @@ const HEADERS: [&str; 4] = ["Authorization", "Content-Type", "Accept", "User-Age
 
 /// Whether a name is a well-known header or a custom one.
 pub fn is_header(name: &str) -> bool {
-    let own = name.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("x-"));
-    own || HEADERS.iter().any(|header| header.eq_ignore_ascii_case(name))
+    let is_custom = matches!(name.get(..2), Some(start) if start.eq_ignore_ascii_case("x-"));
+    is_custom || HEADERS.iter().any(|header| header.eq_ignore_ascii_case(name))
 }
 
 /// The finding about a header with credentials in which the word for their kind has no space after it. `tag`: a placeholder, as the
 /// dialect writes it.
 pub fn check_auth_scheme(file: FileId, name: &YamlText, value: &YamlText, tag: &str) -> Option<Diagnostic> {
     let scheme = ["Bearer", "Basic"].into_iter().find(|scheme| value.value.starts_with(scheme))?;
-    let rest = value.value.get(scheme.len()..).filter(|rest| rest.starts_with(':') || rest.starts_with("{{"))?;
+    let rest = value.value.get(scheme.len()..)?;
+    if !rest.starts_with(':') && !rest.starts_with("{{") {
+        return None;
+    }
     if !name.value.eq_ignore_ascii_case("Authorization") {
         return None;
     }
@@ -93,7 +106,9 @@ pub fn check_auth_scheme(file: FileId, name: &YamlText, value: &YamlText, tag: &
 
 /// The header that was meant by an unknown name.
 pub fn header_slip(name: &str) -> Option<suggestions::NearMatch<'static>> {
-    let near = || suggestions::find_near_match(name, HEADERS).filter(|near| near.sure);
-    let near = Some(name).filter(|name| !is_header(name)).and_then(|_| near())?;
-    Some(suggestions::NearMatch { sure: false, ..near })
+    if is_header(name) {
+        return None;
+    }
+    let near = suggestions::find_near_match(name, HEADERS)?;
+    if near.sure { Some(suggestions::NearMatch { sure: false, ..near }) } else { None }
 }

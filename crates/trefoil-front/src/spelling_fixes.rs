@@ -28,7 +28,10 @@ pub fn fix_name(d: Diagnostic, at: Option<Location>, near: NearMatch<'_>, sure: 
 pub fn fix_path(d: Diagnostic, at: Option<Location>, path: &str, sure: bool) -> Diagnostic {
     // A name with other characters is written differently in a path.
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
-    let Some(at) = at.filter(|_| !path.is_empty() && path.chars().all(plain)) else { return d };
+    let Some(at) = at else { return d };
+    if path.is_empty() || !path.chars().all(plain) {
+        return d;
+    }
     let message = format!("write `{path}`");
     if sure { d.with_safe_fix(message, at, path) } else { d.with_suggestion(message, at, path) }
 }
@@ -44,10 +47,21 @@ const MOST_LISTED: usize = 12;
 /// Names in backticks, separated by commas, up to the maximum.
 pub fn join_names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let mut seen = HashSet::default();
-    let mut names = names.into_iter().filter(|n| seen.insert(*n));
-    let mut list = names.by_ref().take(MOST_LISTED).map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
-    if names.next().is_some() {
-        list.push_str(", ...");
+    let mut list = String::new();
+    for name in names {
+        if !seen.insert(name) {
+            continue;
+        }
+        if seen.len() > MOST_LISTED {
+            list.push_str(", ...");
+            break;
+        }
+        if !list.is_empty() {
+            list.push_str(", ");
+        }
+        list.push('`');
+        list.push_str(name);
+        list.push('`');
     }
     list
 }

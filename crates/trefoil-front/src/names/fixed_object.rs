@@ -59,8 +59,9 @@ impl NameResolver for FixedObject {
             (Some((_, entry)), _) => NameMatch::Is(entry.clone()),
             (None, Some(other)) => NameMatch::Maybe(other.clone()),
             (None, None) => {
-                let what = (!self.namespace).then_some("an object");
-                NameMatch::Never(NameAbsence { what, names: self.fields.iter().map(|(n, _)| n.clone()).collect() })
+                let what = if self.namespace { None } else { Some("an object") };
+                let names = self.fields.iter().map(|(name, _)| name.clone()).collect();
+                NameMatch::Never(NameAbsence { what, names })
             }
         }
     }

@@ -40,11 +40,12 @@ impl MemberDeclarations {
 /// The places of the properties of a schema in another file, which are declared when that file is lowered.
 pub fn property_declarations(file: FileId, node: &YamlNode, of: &ValueType) -> MemberDeclarations {
     let Some(mapping) = members_of(node) else { return MemberDeclarations::default() };
-    let members = mapping.entries.iter().map(|entry| {
+    let mut members = Vec::with_capacity(mapping.entries.len());
+    for entry in &mapping.entries {
         let inner = property_declarations(file, &entry.value, item_type(&of.property_type(&entry.key.value)));
-        (entry.key.value.clone(), Some(Location::new(file, entry.key.content_span())), inner)
-    });
-    MemberDeclarations::from_members(members.collect())
+        members.push((entry.key.value.clone(), Some(Location::new(file, entry.key.content_span())), inner));
+    }
+    MemberDeclarations::from_members(members)
 }
 
 /// The properties that a schema declares, itself or for its items.

@@ -46,7 +46,10 @@ pub struct BoundReference {
 impl BoundReference {
     /// The name of a segment; empty after the last one.
     pub fn segment_name(&self, segment: usize) -> &str {
-        self.reference.path.get(segment).map_or("", |s| &*s.name)
+        match self.reference.path.get(segment) {
+            Some(segment) => &segment.name,
+            None => "",
+        }
     }
     /// Where a segment is in the file.
     pub fn segment_location(&self, index: usize) -> Option<Location> {
@@ -91,7 +94,7 @@ pub fn is_variable(name: &str) -> bool {
 
 /// Whether a text has the form of a path.
 pub fn is_path(text: &str) -> bool {
-    let word = |s: &str| !s.is_empty() && s.chars().all(|c| c != '.' && in_path(c));
+    let word = |part: &str| !part.is_empty() && part.chars().all(|c| c != '.' && in_path(c));
     text.split('.').all(word)
 }
 

@@ -42,11 +42,17 @@ pub struct PathStop {
 impl BoundPath {
     /// What the whole path names.
     pub fn last(&self) -> Option<&NameEntry> {
-        self.entries.last().filter(|_| !matches!(self.end, PathResolution::Nothing(_)))
+        match self.end {
+            PathResolution::Nothing(_) => None,
+            _ => self.entries.last(),
+        }
     }
     /// Its type; any type if it is unknown or missing.
     pub fn value_type(&self) -> ValueType {
-        self.last().map_or(ValueType::Any, |e| e.schema.clone())
+        match self.last() {
+            Some(entry) => entry.schema.clone(),
+            None => ValueType::Any,
+        }
     }
     /// Whether it names something that a manifest or the format defines.
     pub fn is_known(&self) -> bool {
@@ -102,7 +108,7 @@ pub fn bind_path(root: &NameEntry, path: &[PathSegment]) -> BoundPath {
 
 /// What the checker needs to know about a path that continues after a value. In a namespace, the name itself is wrong.
 fn beyond(stop: &PathStop, read: Option<PathSource>, before: Option<&NameEntry>, refuses: bool) -> BindingFault {
-    let Some((what, of)) = stop.before.what.zip(before) else { return BindingFault::Unsaid };
+    let (Some(what), Some(of)) = (stop.before.what, before) else { return BindingFault::Unsaid };
     // The type of a model's answer is not declared by the manifest.
     let refused = refuses && !of.schema.is_answer();
     let (segment, members) = (stop.segment as u16, stop.before.names.clone());
@@ -119,7 +125,7 @@ pub fn look_up_member(of: &NameEntry, places: &MemberDeclarations, name: &str) -
     match of.schema.find_member(name) {
         TypeMember::Is { of: inner, optional } => {
             // A type without a list of required members says nothing about which may be missing.
-            let optional = optional && of.schema.as_object().is_some_and(|object| object.required.is_some());
+            let optional = optional && matches!(of.schema.as_object(), Some(object) if object.required.is_some());
             let defined =
                 if optional && of.defined == ValuePresence::Always { ValuePresence::Sometimes } else { of.defined };
             NameMatch::Is(entry(inner, defined))

@@ -59,18 +59,22 @@ pub fn check_keyword(reading: &mut SchemaReading<'_>, entry: &YamlEntry, depth: 
             check_subschema(reading, node, depth + 1);
         }
         KeywordValueKind::Schemas => match node.as_sequence() {
-            Some(items) if !items.is_empty() => items.iter().for_each(|n| {
-                if name != "prefixItems" {
-                    reading.note_partial();
+            Some(items) if !items.is_empty() => {
+                for item in items {
+                    if name != "prefixItems" {
+                        reading.note_partial();
+                    }
+                    check_subschema(reading, item, depth + 1);
                 }
-                check_subschema(reading, n, depth + 1);
-            }),
+            }
             _ => reading.wrong_type(node, name, "a list of at least one schema"),
         },
         KeywordValueKind::Named => match node.as_mapping() {
-            Some(m) => m.entries.iter().for_each(|e| {
-                check_subschema(reading, &e.value, depth + 1);
-            }),
+            Some(named) => {
+                for entry in &named.entries {
+                    check_subschema(reading, &entry.value, depth + 1);
+                }
+            }
             None => reading.wrong_type(node, name, "a mapping"),
         },
         KeywordValueKind::Number | KeywordValueKind::Positive => {
@@ -88,7 +92,11 @@ pub fn check_keyword(reading: &mut SchemaReading<'_>, entry: &YamlEntry, depth: 
         KeywordValueKind::Pattern => check_pattern(reading, node, name),
         KeywordValueKind::Names => names(reading, node, name),
         KeywordValueKind::NamesByName => match node.as_mapping() {
-            Some(m) => m.entries.iter().for_each(|e| names(reading, &e.value, &e.key.value)),
+            Some(named) => {
+                for entry in &named.entries {
+                    names(reading, &entry.value, &entry.key.value);
+                }
+            }
             None => reading.wrong_type(node, name, "a mapping"),
         },
         KeywordValueKind::Values => match node.as_sequence() {
@@ -234,23 +242,38 @@ fn names(reading: &mut SchemaReading<'_>, node: &YamlNode, name: &str) {
 /// `partial`: a sibling schema may declare more.
 pub fn cross_checks(reading: &mut SchemaReading<'_>, node: &YamlNode, schema: &Value, partial: bool) {
     let Some(mapping) = node.as_mapping() else { return };
-    if let (Some(types), Some(values)) = (mapping.get("type"), mapping.get("enum").and_then(|e| e.value.as_sequence()))
-    {
-        let only_type = serde_json::json!({ "type": to_value(&types.value).to_json() });
-        for value in values {
-            if value_check::plain_fit(&only_type, &to_value(value).to_json()).is_some() {
-                let d = Diagnostic::new_error(
-                    "invalid-schema",
-                    reading.reader.location_of(value.span),
-                    "this choice does not match the type",
-                );
-                reading.report_pointless(d.with_label(reading.reader.location_of(types.value.span), "the type"));
-            }
+    check_choice_types(reading, mapping);
+    misplaced(reading, mapping);
+    for limits in LIMITS {
+        limit_checks(reading, mapping, limits);
+    }
+    check_default(reading, mapping, schema);
+    if !partial && !allows_undeclared(mapping) {
+        check_required(reading, mapping);
+    }
+}
+
+/// Checks `enum` against `type`.
+fn check_choice_types(reading: &mut SchemaReading<'_>, mapping: &YamlMapping) {
+    let (Some(types), Some(choices)) = (mapping.get("type"), mapping.get("enum")) else { return };
+    let Some(choices) = choices.value.as_sequence() else { return };
+    let only_type = serde_json::json!({ "type": to_value(&types.value).to_json() });
+    for choice in choices {
+        if value_check::plain_fit(&only_type, &to_value(choice).to_json()).is_some() {
+            let d = Diagnostic::new_error(
+                "invalid-schema",
+                reading.reader.location_of(choice.span),
+                "this choice does not match the type",
+            );
+            reading.report_pointless(d.with_label(reading.reader.location_of(types.value.span), "the type"));
         }
     }
-    misplaced(reading, mapping);
-    LIMITS.iter().for_each(|limits| limit_checks(reading, mapping, limits));
-    if let Some(default) = mapping.get("default").filter(|e| !e.value.is_null())
+}
+
+/// Checks `default` against the schema.
+fn check_default(reading: &mut SchemaReading<'_>, mapping: &YamlMapping, schema: &Value) {
+    if let Some(default) = mapping.get("default")
+        && !default.value.is_null()
         && let Some(why) = value_check::plain_fit(&schema.to_json(), &to_value(&default.value).to_json())
     {
         let at = reading.reader.location_of(default.value.span);
@@ -260,80 +283,65 @@ pub fn cross_checks(reading: &mut SchemaReading<'_>, node: &YamlNode, schema: &V
         let d = Diagnostic::new_error(rule, at, message);
         reading.report_pointless(d);
     }
-    // If other properties are explicitly allowed, one of them may be required.
+}
+
+/// Whether other properties are explicitly allowed, so that one of them may be required.
+fn allows_undeclared(mapping: &YamlMapping) -> bool {
     let more =
         ["additionalProperties", "patternProperties", "allOf", "anyOf", "oneOf", "$ref", "$dynamicRef", "then", "else"];
-    let open = partial
-        || more.iter().any(|k| {
-            mapping.get(k).is_some_and(|e| e.value.as_scalar().is_none_or(|(s, _)| s != YamlScalar::Bool(false)))
-        });
-    if let (false, Some(names), Some(declared)) = (
-        open,
-        mapping.get("required").and_then(|e| e.value.as_sequence()),
-        mapping.get("properties").and_then(|e| e.value.as_mapping()),
-    ) {
-        for name in names.iter().filter_map(YamlNode::as_string).filter(|n| declared.get(&n.value).is_none()) {
-            let at = reading.reader.location_of(name.span);
-            let message = format!("`{}` is required but not in `properties`", name.value);
-            // A property that is already required is not suggested again.
-            let there = |key: &str| names.iter().filter_map(YamlNode::as_string).any(|n| &*n.value == key);
-            let free = declared.entries.iter().map(|e| &*e.key.value).filter(|key| !there(key));
-            let near = suggestions::find_near_match(&name.value, free);
-            let near = near
-                .map(|n| NearMatch { sure: n.sure && reading.reader.confirms_misspelling(n.name, &name.value), ..n });
-            let mended = |d: Diagnostic| match near {
-                Some(near) => fix_spelling(d.with_help(format!("did you mean `{}`?", near.name)), at, name, near),
-                None => d,
-            };
-            match mapping.get("additionalProperties") {
-                // Other properties are not allowed, but this one is required.
-                Some(closed) => {
-                    let message = format!("{message}, and additional properties are not allowed, so no value is valid");
-                    let d = Diagnostic::new_error("invalid-schema", at, message);
-                    reading.report_pointless(mended(
-                        d.with_label(reading.reader.location_of(closed.key.span), "no others"),
-                    ));
-                }
-                None => reading.reader.report_finding(mended(Diagnostic::new_warning("invalid-schema", at, message))),
+    more.iter().any(|key| match mapping.get(key) {
+        Some(entry) => !matches!(entry.value.as_scalar(), Some((YamlScalar::Bool(false), _))),
+        None => false,
+    })
+}
+
+/// Checks `required` against `properties`.
+fn check_required(reading: &mut SchemaReading<'_>, mapping: &YamlMapping) {
+    let (Some(required), Some(properties)) = (mapping.get("required"), mapping.get("properties")) else { return };
+    let (Some(names), Some(declared)) = (required.value.as_sequence(), properties.value.as_mapping()) else { return };
+    for name in names {
+        let Some(name) = name.as_string() else { continue };
+        if declared.get(&name.value).is_some() {
+            continue;
+        }
+        let at = reading.reader.location_of(name.span);
+        let message = format!("`{}` is required but not in `properties`", name.value);
+        // A property that is already required is not suggested again.
+        let is_required =
+            |key: &str| names.iter().any(|name| matches!(name.as_string(), Some(text) if &*text.value == key));
+        let free = declared.entries.iter().map(|entry| &*entry.key.value).filter(|key| !is_required(key));
+        let mut near = suggestions::find_near_match(&name.value, free);
+        if let Some(near) = &mut near {
+            near.sure = near.sure && reading.reader.confirms_misspelling(near.name, &name.value);
+        }
+        let mended = |d: Diagnostic| match near {
+            Some(near) => fix_spelling(d.with_help(format!("did you mean `{}`?", near.name)), at, name, near),
+            None => d,
+        };
+        match mapping.get("additionalProperties") {
+            // Other properties are not allowed, but this one is required.
+            Some(closed) => {
+                let message = format!("{message}, and additional properties are not allowed, so no value is valid");
+                let d = Diagnostic::new_error("invalid-schema", at, message);
+                reading
+                    .report_pointless(mended(d.with_label(reading.reader.location_of(closed.key.span), "no others")));
             }
+            None => reading.reader.report_finding(mended(Diagnostic::new_warning("invalid-schema", at, message))),
         }
     }
 }
 
 /// Reports choices that are listed twice, and keywords that apply to another type than the declared one.
 fn misplaced(reading: &mut SchemaReading<'_>, mapping: &YamlMapping) {
-    let choices = mapping.get("enum").and_then(|e| e.value.as_sequence()).unwrap_or_default();
-    let mut seen: HashMap<&str, &YamlText> = HashMap::default();
-    for text in choices.iter().filter_map(YamlNode::as_string) {
-        match seen.get(&*text.value) {
-            Some(first) => {
-                let message = format!("`{}` is listed twice", text.value);
-                let d = Diagnostic::new_warning("invalid-schema", reading.reader.location_of(text.span), message);
-                reading.reader.report_finding(d.with_label(reading.reader.location_of(first.span), "the first one"));
-            }
-            None => {
-                seen.insert(&text.value, text);
-            }
-        }
+    if let Some(choices) = mapping.get("enum").and_then(|entry| entry.value.as_sequence()) {
+        repeated_choices(reading, choices);
     }
-    for (i, text) in choices.iter().filter_map(YamlNode::as_string).enumerate().filter(|_| choices.len() <= 40) {
-        let alike = |other: &&YamlText| other.value != text.value && other.value.eq_ignore_ascii_case(&text.value);
-        if let Some(first) = choices.iter().filter_map(YamlNode::as_string).take(i).find(alike) {
-            let message = format!("`{}` and `{}` differ only in case", first.value, text.value);
-            let d = Diagnostic::new_info("invalid-schema", reading.reader.location_of(text.span), message);
-            reading.reader.report_finding(d.with_label(reading.reader.location_of(first.span), "the other one"));
-        }
-    }
-    let Some(kind) = mapping.get("type").and_then(|e| e.value.as_string()) else { return };
+    let Some(kind) = mapping.get("type").and_then(|entry| entry.value.as_string()) else { return };
     pointless(reading, mapping, kind);
+    let is_known = matches!(&*kind.value, "string" | "number" | "integer" | "boolean" | "object" | "array");
     for (key, of) in [("properties", "object"), ("items", "array")] {
-        let Some(entry) = mapping
-            .get(key)
-            .filter(|_| matches!(&*kind.value, "string" | "number" | "integer" | "boolean" | "object" | "array"))
-        else {
-            continue;
-        };
-        if &*kind.value == of {
+        let Some(entry) = mapping.get(key) else { continue };
+        if !is_known || &*kind.value == of {
             continue;
         }
         let message = format!("`{key}` has no effect with `type: {}`: it is for `type: {of}`", kind.value);
@@ -345,6 +353,35 @@ fn misplaced(reading: &mut SchemaReading<'_>, mapping: &YamlMapping) {
             }
             _ => d.with_help(format!("write `type: {of}`, or remove `{key}`")),
         });
+    }
+}
+
+/// Reports choices that are listed twice, or differ only in case.
+fn repeated_choices(reading: &mut SchemaReading<'_>, choices: &[YamlNode]) {
+    let texts: Vec<&YamlText> = choices.iter().filter_map(YamlNode::as_string).collect();
+    let mut seen: HashMap<&str, &YamlText> = HashMap::default();
+    for &text in &texts {
+        match seen.get(&*text.value) {
+            Some(first) => {
+                let message = format!("`{}` is listed twice", text.value);
+                let d = Diagnostic::new_warning("invalid-schema", reading.reader.location_of(text.span), message);
+                reading.reader.report_finding(d.with_label(reading.reader.location_of(first.span), "the first one"));
+            }
+            None => {
+                seen.insert(&text.value, text);
+            }
+        }
+    }
+    if choices.len() > 40 {
+        return;
+    }
+    for (index, text) in texts.iter().enumerate() {
+        let alike = |other: &&&YamlText| other.value != text.value && other.value.eq_ignore_ascii_case(&text.value);
+        if let Some(first) = texts.iter().take(index).find(alike) {
+            let message = format!("`{}` and `{}` differ only in case", first.value, text.value);
+            let d = Diagnostic::new_info("invalid-schema", reading.reader.location_of(text.span), message);
+            reading.reader.report_finding(d.with_label(reading.reader.location_of(first.span), "the other one"));
+        }
     }
 }
 
@@ -396,17 +433,17 @@ fn pointless(reading: &mut SchemaReading<'_>, mapping: &YamlMapping, kind: &Yaml
         );
         let d = Diagnostic::new_warning("invalid-schema", reading.reader.location_of(entry.key.span), message);
         let d = d.with_label(reading.reader.location_of(kind.span), "the type");
-        let other = others.iter().find(|(kind_of, _)| *kind_of == &*kind.value).map(|(_, other)| *other);
-        reading.reader.report_finding(match other.filter(|other| mapping.get(other).is_none()) {
-            Some(other) => d.with_help(format!("write `{other}`")).with_suggestion(
+        let other = others.iter().find(|(kind_of, _)| *kind_of == &*kind.value);
+        reading.reader.report_finding(match other {
+            Some((_, other)) if mapping.get(other).is_none() => d.with_help(format!("write `{other}`")).with_suggestion(
                 format!("write `{other}`"),
                 reading.reader.location_of(entry.key.content_span()),
-                other,
+                *other,
             ),
-            None if *key == "required" && &*kind.value == "array" => {
+            _ if *key == "required" && &*kind.value == "array" => {
                 d.with_help("describe the objects in a list under `items`")
             }
-            None => d.with_help(format!("remove `{key}`")),
+            _ => d.with_help(format!("remove `{key}`")),
         });
     }
 }

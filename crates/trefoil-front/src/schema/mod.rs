@@ -8,7 +8,7 @@ pub mod value_check;
 
 use trefoil_ir::schema::{SchemaCost, compile_schema, pattern_bytes};
 use trefoil_syntax::Diagnostic;
-use trefoil_syntax::yaml::YamlNode;
+use trefoil_syntax::yaml::{YamlNode, YamlNodeKind};
 use trefoil_template::Value;
 use trefoil_template::limits::PATTERNS_BYTES;
 
@@ -30,7 +30,8 @@ pub fn read_schema(reader: &ManifestReader<'_>, node: &YamlNode, what: &str) -> 
     }
     let json = to_value(node);
     // An older draft has other keywords, and its own compiler.
-    let older = json.get("$schema").and_then(Value::as_str).is_some_and(|uri| !uri.contains("2020-12"));
+    let draft = json.get("$schema").and_then(Value::as_str);
+    let older = matches!(draft, Some(uri) if !uri.contains("2020-12"));
     if !older {
         let mut reading = SchemaReading::for_json_schema(reader);
         canonical_syntax::check_subschema(&mut reading, node, 1);
@@ -53,7 +54,7 @@ pub fn read_schema(reader: &ManifestReader<'_>, node: &YamlNode, what: &str) -> 
         ));
         return None;
     }
-    check_work_limit(reader, node, &plain).then_some(json)
+    if check_work_limit(reader, node, &plain) { Some(json) } else { None }
 }
 
 /// Whether the patterns of a schema are within the memory limit of a program; reports if they are not. Called before
@@ -88,19 +89,20 @@ pub fn check_work_limit(reader: &ManifestReader<'_>, node: &YamlNode, schema: &s
 
 /// The node at a JSON pointer, or its nearest ancestor.
 fn at_pointer<'n>(root: &'n YamlNode, pointer: &str) -> &'n YamlNode {
-    use trefoil_syntax::yaml::YamlNodeKind;
     let mut node = root;
     for segment in pointer.split('/').skip(1) {
-        let segment = segment.replace("~1", "/").replace("~0", "~");
-        let next = match &*node.kind {
-            YamlNodeKind::Mapping(m) => m.get(&segment).map(|e| &e.value),
-            YamlNodeKind::Sequence(items) => segment.parse::<usize>().ok().and_then(|i| items.get(i)),
-            YamlNodeKind::Scalar(..) => None,
-        };
-        match next {
-            Some(next) => node = next,
+        match child_at(node, &segment.replace("~1", "/").replace("~0", "~")) {
+            Some(child) => node = child,
             None => break,
         }
     }
     node
+}
+
+fn child_at<'n>(node: &'n YamlNode, segment: &str) -> Option<&'n YamlNode> {
+    match &*node.kind {
+        YamlNodeKind::Mapping(mapping) => Some(&mapping.get(segment)?.value),
+        YamlNodeKind::Sequence(items) => items.get(segment.parse::<usize>().ok()?),
+        YamlNodeKind::Scalar(..) => None,
+    }
 }

@@ -119,18 +119,19 @@ impl<'d> SchemaReading<'d> {
         ];
         // A list of something needs two keywords, not one.
         if let Some(of) = name.strip_suffix("[]") {
-            let of = foreign.iter().find(|(f, _)| *f == of).map_or(of, |(_, t)| t);
+            let of = match foreign.iter().find(|(word, _)| *word == of) {
+                Some((_, known)) => known,
+                None => of,
+            };
             let of = if TYPES.contains(&of) { of } else { "string" };
             self.report_finding(d.with_help(format!("write a list as `{{ type: array, items: {{ type: {of} }} }}`")));
             return false;
         }
-        let near = foreign.iter().find(|(f, _)| *f == name).map(|(f, t)| NearMatch {
-            name: t,
-            distance: 1,
+        let near = match foreign.iter().find(|(word, _)| *word == name) {
             // `any` includes more than objects.
-            sure: *f != "any",
-        });
-        let near = near.or_else(|| suggestions::find_near_match(name, TYPES));
+            Some((word, known)) => Some(NearMatch { name: known, distance: 1, sure: *word != "any" }),
+            None => suggestions::find_near_match(name, TYPES),
+        };
         self.report_finding(match near {
             Some(near) => {
                 let d = d.with_help(format!("did you mean `{}`? available: {all}", near.name));
@@ -157,10 +158,18 @@ impl<'d> SchemaReading<'d> {
     pub fn check_pointers(&mut self, json: &Value) {
         for (pointer, span) in std::mem::take(&mut self.pointers) {
             let Some(path) = pointer.strip_prefix("#/") else { continue };
-            let found = path.split('/').try_fold(json, |at, step| at.get(&step.replace("~1", "/").replace("~0", "~")));
-            if found.is_none() {
+            if value_at(json, path).is_none() {
                 self.report_error(span, format!("`{pointer}` points to nothing"));
             }
         }
     }
+}
+
+/// The value at the path of a JSON pointer.
+fn value_at<'v>(root: &'v Value, path: &str) -> Option<&'v Value> {
+    let mut value = root;
+    for step in path.split('/') {
+        value = value.get(&step.replace("~1", "/").replace("~0", "~"))?;
+    }
+    Some(value)
 }

@@ -42,7 +42,10 @@ fn one_line(error: &ValidationError<'_>) -> String {
     let mut message = error.to_string().replace(['\n', '\r'], " ").replace('"', "`");
     // Without quotes it would look like the required number.
     let number = |text: &str| text.parse::<f64>().is_ok() || matches!(text, "true" | "false" | "null");
-    if error.instance().as_str().is_some_and(|text| number(text) && message.starts_with('`')) {
+    if let Some(text) = error.instance().as_str()
+        && number(text)
+        && message.starts_with('`')
+    {
         message.insert_str(0, "the text ");
     }
     if path.is_empty() { message } else { format!("{message} (at `{path}`)") }

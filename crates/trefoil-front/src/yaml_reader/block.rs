@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trefoil_syntax::yaml::{YamlEntry, YamlMapping, YamlNode, YamlNodeKind, YamlStyle, YamlText};
+use trefoil_syntax::yaml::{YamlEntry, YamlMapping, YamlNode, YamlNodeKind, YamlScalar, YamlStyle, YamlText};
 use trefoil_syntax::{FileId, Span};
 
 use super::{ManifestReader, MappingReader};
@@ -45,9 +45,9 @@ pub struct KeyOwner {
 impl MappingReader<'_, '_> {
     /// Records the block texts of this mapping, and which lines of those in it start like keys that are missing here.
     pub(super) fn note_blocks(&self) {
-        let known = self.known.iter().copied().filter(|key| !self.inert.contains(key));
-        let known: Vec<&str> = known.collect();
-        let needed: Vec<&str> = self.missing.iter().chain(&self.needed).copied().collect();
+        let mut known = self.known.clone();
+        known.retain(|key| !self.inert.contains(key));
+        let needed = [self.missing.as_slice(), &self.needed].concat();
         self.reader.note_blocks(self.mapping, &known, &needed, self.blocks_before);
     }
 }
@@ -65,18 +65,23 @@ impl ManifestReader<'_> {
         let mut findings = self.findings.borrow_mut();
         let text = self.text.unwrap_or_default();
         for entry in &mapping.entries {
-            texts(&entry.value, &mut |one| findings.blocks.extend(block(self.file, text, &entry.key, one)));
+            texts(&entry.value, &mut |value| findings.blocks.extend(block(self.file, text, &entry.key, value)));
         }
-        let inside = findings.blocks.iter_mut().skip(before);
-        for block in inside.filter(|block| block.file == self.file) {
+        for block in findings.blocks.iter_mut().skip(before) {
             let at = block.key.span.start;
             let holds = |entry: &&YamlEntry| entry.key.span.start <= at && at < entry.value.span.end;
-            let Some(beside) = mapping.entries.iter().find(holds).map(|entry| &entry.key.value) else { continue };
-            for line in block.lines.iter_mut().filter(|line| line.owner.is_none()) {
+            if block.file != self.file {
+                continue;
+            }
+            let Some(YamlEntry { key: beside, .. }) = mapping.entries.iter().find(holds) else { continue };
+            for line in &mut block.lines {
+                if line.owner.is_some() {
+                    continue;
+                }
                 let word = text.get(line.span.start as usize..line.span.end as usize).unwrap_or_default();
                 if known.contains(&word) && mapping.get(word).is_none() {
                     let needed = needed.contains(&word);
-                    line.owner = Some(KeyOwner { key: word.into(), needed, beside: beside.clone() });
+                    line.owner = Some(KeyOwner { key: word.into(), needed, beside: beside.value.clone() });
                 }
             }
         }
@@ -86,8 +91,13 @@ impl ManifestReader<'_> {
 /// The texts that are a value, or items of it.
 fn texts<'n>(node: &'n YamlNode, visit: &mut impl FnMut(&'n YamlText)) {
     match &*node.kind {
-        YamlNodeKind::Sequence(items) => items.iter().for_each(|item| texts(item, visit)),
-        _ => node.as_string().into_iter().for_each(visit),
+        YamlNodeKind::Sequence(items) => {
+            for item in items {
+                texts(item, visit);
+            }
+        }
+        YamlNodeKind::Scalar(YamlScalar::Str, text) => visit(text),
+        YamlNodeKind::Scalar(..) | YamlNodeKind::Mapping(_) => {}
     }
 }
 
@@ -107,15 +117,20 @@ fn block(file: FileId, source: &str, key: &YamlText, text: &YamlText) -> Option<
         let left = line.trim_start_matches(' ');
         let spaces = line.len() - left.len();
         let kept = line.get(spaces.min(indent)..).unwrap_or_default();
-        let word = left.trim_end().split_once(':').filter(|(_, rest)| rest.is_empty() || rest.starts_with(' '));
-        if let Some((word, _)) = word.filter(|(word, _)| is_word(word)) {
+        if let Some((word, rest)) = left.trim_end().split_once(':')
+            && (rest.is_empty() || rest.starts_with(' '))
+            && is_word(word)
+        {
             let span = Span::new((start + spaces) as u32, (start + spaces + word.len()) as u32);
             lines.push(KeyLine { at: content.len() + kept.len() - left.len(), span, owner: None });
         }
         content.push_str(kept);
         start += line.len();
     }
-    (!lines.is_empty()).then(|| TextBlock { file, key: key.clone(), content: content.into(), lines })
+    if lines.is_empty() {
+        return None;
+    }
+    Some(TextBlock { file, key: key.clone(), content: content.into(), lines })
 }
 
 fn is_word(text: &str) -> bool {

@@ -37,7 +37,6 @@ const SHOWN: usize = 40;
 
 /// An example of the required list. `what` is the key, or a phrase.
 pub(super) fn list_example(node: &YamlNode, what: &str) -> Option<String> {
-    let example = || ITEMS.iter().find(|(key, _)| *key == what).map(|(_, example)| *example);
     match &*node.kind {
         YamlNodeKind::Mapping(mapping) => {
             let first = &mapping.entries.first()?.key.value;
@@ -48,7 +47,8 @@ pub(super) fn list_example(node: &YamlNode, what: &str) -> Option<String> {
             // A program and its arguments are separate items.
             let words = value.split_whitespace().collect::<Vec<_>>().join(", ");
             let value = if what == "command" { &words } else { value };
-            Some(format!("write `{what}: [{}]`", example().unwrap_or("_").replace('_', value)))
+            let example = example_for(ITEMS, what).unwrap_or("_");
+            Some(format!("write `{what}: [{}]`", example.replace('_', value)))
         }
         _ => None,
     }
@@ -58,27 +58,40 @@ pub(super) fn list_example(node: &YamlNode, what: &str) -> Option<String> {
 pub(super) fn mapping_example(node: &YamlNode, what: &str) -> Option<String> {
     match &*node.kind {
         YamlNodeKind::Sequence(items) => {
-            let named = items.first()?.as_mapping().and_then(name);
-            match (named, items.first()?.as_string()) {
-                (Some((key, name)), _) => Some(format!(
+            let first = items.first()?;
+            if let Some(entry) = first.as_mapping()
+                && let Some((key, name)) = name(entry)
+            {
+                return Some(format!(
                     "write each entry as `{name}:` instead of `- {key}: {name}`, with its other keys indented below"
-                )),
-                (None, Some(text)) if what.ends_with("Schema") => {
+                ));
+            }
+            match first.as_string() {
+                Some(text) if what.ends_with("Schema") => {
                     Some(format!("write `{what}: {{ {}: string }}`, with every name that it lists", text.value))
                 }
                 _ => Some("write `key: value` on each line, without a dash before it".to_owned()),
             }
         }
         YamlNodeKind::Scalar(YamlScalar::Str, _) => {
-            // A SirenSpec node whose whole value is a word names its agent.
-            let example = KEYS.iter().find(|(key, _)| *key == what).map(|(_, example)| *example);
-            let example = example.or_else(|| what.starts_with("node `").then_some("{ agent: _ }"))?;
+            let example = match example_for(KEYS, what) {
+                Some(example) => example,
+                // A SirenSpec node whose whole value is a word names its agent.
+                None if what.starts_with("node `") => "{ agent: _ }",
+                None => return None,
+            };
             let value = short_value(node)?;
             let key = what.strip_prefix("node `").and_then(|rest| rest.strip_suffix('`')).unwrap_or(what);
             Some(format!("write `{key}: {}`", example.replace('_', value)))
         }
         YamlNodeKind::Scalar(..) | YamlNodeKind::Mapping(_) => None,
     }
+}
+
+/// The example for a key.
+fn example_for(examples: &[(&str, &'static str)], key: &str) -> Option<&'static str> {
+    let (_, example) = examples.iter().find(|(name, _)| *name == key)?;
+    Some(example)
 }
 
 /// The name of a list's entry: its first key that can be a name.
@@ -96,5 +109,5 @@ fn short_value(node: &YamlNode) -> Option<&str> {
     let (_, text) = node.as_scalar()?;
     let plain = |c: char| !c.is_control() && !matches!(c, ',' | '[' | ']' | '{' | '}' | ':' | '#' | '"' | '\'');
     let fits = !text.value.is_empty() && text.value.chars().count() <= SHOWN && text.value.chars().all(plain);
-    fits.then_some(&*text.value)
+    if fits { Some(&text.value) } else { None }
 }

@@ -97,7 +97,9 @@ impl<'d> ManifestReader<'d> {
     }
     /// Reports the findings, if any.
     pub fn report_all(&self, found: impl IntoIterator<Item = Diagnostic>) {
-        found.into_iter().for_each(|d| self.report_finding(d));
+        for diagnostic in found {
+            self.report_finding(diagnostic);
+        }
     }
     /// Calls `read` with errors reduced to warnings.
     pub fn at_most_warnings(&self, read: impl FnOnce(&ManifestReader<'_>)) {
@@ -306,7 +308,7 @@ impl<'d> ManifestReader<'d> {
     }
     /// One of several words; reports anything else, with the most similar word.
     pub fn read_word<T: Copy>(&self, node: &YamlNode, what: &str, words: &[(&str, T)]) -> Option<T> {
-        let all = || words.iter().map(|(w, _)| format!("`{w}`")).collect::<Vec<_>>().join(", ");
+        let all = || words.iter().map(|(word, _)| format!("`{word}`")).collect::<Vec<_>>().join(", ");
         let Some(text) = node.as_string() else {
             // A value that is not text cannot be fixed by adding quotes.
             self.report_finding(
@@ -344,8 +346,20 @@ impl<'d> ManifestReader<'d> {
 
 /// The only word that starts with a text (`trunc`).
 fn begun<'w, T>(text: &str, words: &[(&'w str, T)]) -> Option<suggestions::NearMatch<'w>> {
-    let mut all = words.iter().map(|(w, _)| *w).filter(|w| text.len() > 2 && w.starts_with(text));
-    let name = all.next().filter(|_| all.next().is_none())?;
+    if text.len() <= 2 {
+        return None;
+    }
+    let mut only = None;
+    for (word, _) in words {
+        if !word.starts_with(text) {
+            continue;
+        }
+        if only.is_some() {
+            return None;
+        }
+        only = Some(*word);
+    }
+    let name = only?;
     Some(suggestions::NearMatch { name, distance: name.len() - text.len(), sure: false })
 }
 
@@ -388,7 +402,8 @@ impl<'n, 'd> MappingReader<'n, 'd> {
     /// The entry of a key; null counts as absent.
     pub fn take(&mut self, key: &'static str) -> Option<&'n YamlEntry> {
         self.known.push(key);
-        self.mapping.get(key).filter(|e| !e.value.is_null())
+        let entry = self.mapping.get(key)?;
+        if entry.value.is_null() { None } else { Some(entry) }
     }
     /// The entry of a key, even if it is null.
     pub fn take_nullable(&mut self, key: &'static str) -> Option<&'n YamlEntry> {
@@ -411,7 +426,12 @@ impl<'n, 'd> MappingReader<'n, 'd> {
     /// The place for a finding that one of these keys needs a value: the key without a value, otherwise the start of
     /// the mapping.
     pub fn missing_key_span(&self, keys: &[&str]) -> Span {
-        keys.iter().find_map(|key| self.mapping.get(key)).map_or_else(|| self.owner_span(), |e| e.key.span)
+        for key in keys {
+            if let Some(entry) = self.mapping.get(key) {
+                return entry.key.span;
+            }
+        }
+        self.owner_span()
     }
     /// Sets common wrong names for keys of this mapping, used when reporting unknown keys.
     pub fn also_called(&mut self, others: &'static [(&'static str, &'static str)]) {
@@ -428,8 +448,14 @@ impl<'n, 'd> MappingReader<'n, 'd> {
     }
     /// The entry that is written with a wrong name for `name`.
     pub fn written_as(&self, name: &str) -> Option<&'n YamlEntry> {
-        let words = self.others.iter().filter(|(_, key)| *key == name);
-        words.into_iter().find_map(|(word, _)| self.mapping.get(word))
+        for (word, key) in self.others {
+            if *key == name
+                && let Some(entry) = self.mapping.get(word)
+            {
+                return Some(entry);
+            }
+        }
+        None
     }
     /// Sets which keys have lists as values, and which have texts or numbers. An unknown key whose value has another
     /// form was not meant as one of these.
@@ -440,18 +466,26 @@ impl<'n, 'd> MappingReader<'n, 'd> {
     fn misfit(&self, key: &str, value: &YamlNode) -> Option<&'static str> {
         let (lists, scalars) = self.forms;
         match &*value.kind {
-            YamlNodeKind::Sequence(_) => scalars.contains(&key).then_some("one value, not a list"),
+            YamlNodeKind::Sequence(_) if scalars.contains(&key) => Some("one value, not a list"),
+            YamlNodeKind::Sequence(_) => None,
             YamlNodeKind::Mapping(_) if scalars.contains(&key) => Some("one value, not a mapping"),
-            _ => lists.contains(&key).then_some("a list"),
+            _ if lists.contains(&key) => Some("a list"),
+            _ => None,
         }
     }
     /// The place for findings about something missing: the key whose value this is, otherwise its head.
     pub fn owner_span(&self) -> Span {
-        self.mapping.owner.unwrap_or_else(|| self.head_span())
+        match self.mapping.owner {
+            Some(owner) => owner,
+            None => self.head_span(),
+        }
     }
     /// The place of the mapping as a whole: the first key, or the empty mapping.
     pub fn head_span(&self) -> Span {
-        self.mapping.entries.first().map_or(self.span, |e| e.key.span)
+        match self.mapping.entries.first() {
+            Some(entry) => entry.key.span,
+            None => self.span,
+        }
     }
     /// The text of a key.
     pub fn read_text(&mut self, key: &'static str) -> Option<&'n YamlText> {
@@ -523,13 +557,14 @@ impl<'n, 'd> MappingReader<'n, 'd> {
     pub fn report_misspelt(self) {
         for entry in &self.mapping.entries {
             let key = &*entry.key.value;
-            let near = suggestions::find_near_match(key, self.known.iter().copied()).filter(|near| near.sure);
-            if let Some(near) = near.filter(|n| !self.known.contains(&key) && self.mapping.get(n.name).is_none()) {
-                let message = format!("{} has no key `{key}`", self.what);
-                let d = Diagnostic::new_warning("unknown-key", self.reader.location_of(entry.key.span), message)
-                    .with_help(format!("did you mean `{}`?", near.name));
-                self.reader.report_finding(fix_spelling(d, self.reader.location_of(entry.key.span), &entry.key, near));
+            let Some(near) = suggestions::find_near_match(key, self.known.iter().copied()) else { continue };
+            if !near.sure || self.known.contains(&key) || self.mapping.get(near.name).is_some() {
+                continue;
             }
+            let at = self.reader.location_of(entry.key.span);
+            let d = Diagnostic::new_warning("unknown-key", at, format!("{} has no key `{key}`", self.what))
+                .with_help(format!("did you mean `{}`?", near.name));
+            self.reader.report_finding(fix_spelling(d, at, &entry.key, near));
         }
     }
     /// Marks keys for which null needs no further report.
@@ -550,7 +585,8 @@ impl<'n, 'd> MappingReader<'n, 'd> {
 impl Drop for MappingReader<'_, '_> {
     fn drop(&mut self) {
         for key in &self.missing {
-            match (!self.finished).then(|| self.misspelt_key_finding(key)).flatten() {
+            let misspelt = if self.finished { None } else { self.misspelt_key_finding(key) };
+            match misspelt {
                 Some(d) => self.reader.report_finding(d),
                 None => self.reader.report_error(
                     "missing-key",
@@ -600,7 +636,7 @@ pub fn to_value(node: &YamlNode) -> Value {
         },
         YamlNodeKind::Sequence(items) => Value::List(Arc::new(items.iter().map(to_value).collect())),
         YamlNodeKind::Mapping(m) => Value::Object(Arc::new(
-            m.entries.iter().map(|e| (e.key.value.clone(), to_value(&e.value))).collect::<ValueObject>(),
+            m.entries.iter().map(|entry| (entry.key.value.clone(), to_value(&entry.value))).collect::<ValueObject>(),
         )),
     }
 }

@@ -15,8 +15,10 @@ pub enum NumberUnit {
 pub fn unit_of(key: &str) -> Option<NumberUnit> {
     if key.ends_with("Ms") || key.ends_with("_ms") {
         Some(NumberUnit::Ms)
+    } else if key.ends_with("_seconds") || key.ends_with("_s") {
+        Some(NumberUnit::Seconds)
     } else {
-        (key.ends_with("_seconds") || key.ends_with("_s")).then_some(NumberUnit::Seconds)
+        None
     }
 }
 
@@ -29,41 +31,54 @@ pub fn intended_number(node: &YamlNode, unit: Option<NumberUnit>) -> Option<Stri
         return Some(text.value.to_string());
     }
     let text = text.value.trim();
-    grouped(text).or_else(|| with_comma(text)).or_else(|| signed(text)).or_else(|| converted(text, unit?))
+    for read in [grouped, with_comma, signed] {
+        if let Some(number) = read(text) {
+            return Some(number);
+        }
+    }
+    converted(text, unit?)
 }
 
-fn is_digits(part: &str) -> bool {
+pub(super) fn is_digits(part: &str) -> bool {
     !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// `4_096`.
 fn grouped(text: &str) -> Option<String> {
-    let groups = text.contains('_') && text.split('_').skip(1).all(|group| group.len() == 3);
-    (groups && text.split('_').all(is_digits)).then(|| text.replace('_', ""))
+    if !text.contains('_') {
+        return None;
+    }
+    for (index, group) in text.split('_').enumerate() {
+        if !is_digits(group) || index > 0 && group.len() != 3 {
+            return None;
+        }
+    }
+    Some(text.replace('_', ""))
 }
 
 /// `0,7`. With three digits, the comma may separate thousands.
 fn with_comma(text: &str) -> Option<String> {
     let (whole, part) = text.split_once(',')?;
-    (is_digits(whole) && is_digits(part) && part.len() != 3).then(|| format!("{whole}.{part}"))
+    if is_digits(whole) && is_digits(part) && part.len() != 3 { Some(format!("{whole}.{part}")) } else { None }
 }
 
 /// `8k`, `90%`, `$3`: thousands, hundredths, an amount of money.
 fn signed(text: &str) -> Option<String> {
-    let number = |part: &str| {
-        part.trim()
-            .parse::<f64>()
-            .ok()
-            .filter(|n| n.is_finite() && part.trim().starts_with(|c: char| c.is_ascii_digit()))
-    };
     let shown = |n: f64| Some(((n * 1e6).round() / 1e6).to_string());
     if let Some(part) = text.strip_suffix('%') {
-        return shown(number(part)? / 100.0);
+        return shown(amount(part)? / 100.0);
     }
     if let Some(part) = text.strip_suffix(['k', 'K']) {
-        return shown(number(part)? * 1_000.0);
+        return shown(amount(part)? * 1_000.0);
     }
-    shown(number(text.strip_prefix('$')?)?)
+    shown(amount(text.strip_prefix('$')?)?)
+}
+
+/// A number without a sign.
+fn amount(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let number: f64 = text.parse().ok()?;
+    if number.is_finite() && text.starts_with(|c: char| c.is_ascii_digit()) { Some(number) } else { None }
 }
 
 /// `30s`, `1.5 minutes`: converted to the unit of the key.
@@ -79,10 +94,11 @@ fn converted(text: &str, unit: NumberUnit) -> Option<String> {
     };
     // Calculate in thousandths, so that `0.5s` needs no fractions.
     let (whole, part) = number.split_once('.').unwrap_or((number, "0"));
-    let thousandths = || part.get(..3).or(Some(part)).filter(|_| part.len() <= 3).map(|p| format!("{p:0<3}"));
-    let number = is_digits(whole) && is_digits(part);
-    let number: u64 = format!("{whole}{}", thousandths().filter(|_| number)?).parse().ok()?;
-    let ms = number.checked_mul(ms)? / 1_000;
+    if !is_digits(whole) || !is_digits(part) || part.len() > 3 {
+        return None;
+    }
+    let thousandths: u64 = format!("{whole}{part:0<3}").parse().ok()?;
+    let ms = thousandths.checked_mul(ms)? / 1_000;
     match unit {
         NumberUnit::Ms => Some(ms.to_string()),
         NumberUnit::Seconds => Some((ms as f64 / 1_000.0).to_string()),
