@@ -36,69 +36,89 @@ impl<'m> AegisCallee<'m> {
         Self { unit: AegisUnitKind::Agent, name, input: None, intent: None, judges: true, verdict: true }
     }
 
+    fn call(unit: AegisUnitKind, name: &'m YamlText, input: Option<&'m YamlText>) -> Self {
+        Self { unit, name, input, intent: None, judges: false, verdict: false }
+    }
+
     /// The calls of a workflow whose names are not templates.
     pub fn of_workflow(workflow: &'m AegisWorkflowManifest, texts: &AegisTexts) -> Vec<Self> {
-        let mut all = Vec::new();
+        let mut calls = Vec::new();
         for (index, state) in workflow.states.iter().enumerate() {
-            let literal = |name: &YamlText| {
-                texts
-                    .get(RenderMoment::Entering(index), name)
-                    .and_then(BoundText::as_template)
-                    .is_some_and(|t| t.literal_text().is_some())
-            };
-            let call = |unit, name: &'m YamlText, input: &'m Option<YamlText>, intent| {
-                let input = input.as_ref();
-                literal(name).then_some(Self { unit, name, input, intent, judges: false, verdict: false })
-            };
+            let moment = RenderMoment::Entering(index);
             match &state.kind {
                 Some(StateKind::Agent(state)) => {
-                    let intent = state.intent.as_ref().map(|text| text.span);
-                    all.extend(
-                        state.agent.iter().filter_map(|name| call(AegisUnitKind::Agent, name, &state.input, intent)),
-                    );
-                    all.extend(state.judges.iter().map(|judge| Self::judge(&judge.agent)));
+                    if let Some(name) = &state.agent
+                        && is_literal(texts, moment, name)
+                    {
+                        let intent = state.intent.as_ref().map(|text| text.span);
+                        calls.push(Self { intent, ..Self::call(AegisUnitKind::Agent, name, state.input.as_ref()) });
+                    }
+                    calls.extend(state.judges.iter().map(|judge| Self::judge(&judge.agent)));
                 }
                 Some(StateKind::Parallel(state)) => {
-                    let branches = state.agents.iter();
-                    let calls = branches.filter_map(|b| call(AegisUnitKind::Agent, &b.agent, &b.input, None));
-                    all.extend(calls.map(|call| Self { verdict: state.judges.is_empty(), ..call }));
-                    all.extend(state.judges.iter().map(|judge| Self::judge(&judge.agent)));
+                    let verdict = state.judges.is_empty();
+                    for branch in &state.agents {
+                        if is_literal(texts, moment, &branch.agent) {
+                            let call = Self::call(AegisUnitKind::Agent, &branch.agent, branch.input.as_ref());
+                            calls.push(Self { verdict, ..call });
+                        }
+                    }
+                    calls.extend(state.judges.iter().map(|judge| Self::judge(&judge.agent)));
                 }
                 Some(StateKind::Subworkflow(state)) => {
-                    let workflow = state.workflow.iter();
-                    all.extend(workflow.filter_map(|name| call(AegisUnitKind::Workflow, name, &state.input, None)));
+                    if let Some(name) = &state.workflow
+                        && is_literal(texts, moment, name)
+                    {
+                        calls.push(Self::call(AegisUnitKind::Workflow, name, state.input.as_ref()));
+                    }
                 }
                 _ => {}
             }
         }
-        all
+        calls
     }
 
     /// The judges of an agent.
     pub fn of_agent(agent: &'m AegisAgentManifest) -> Vec<Self> {
-        let validators = agent.execution.validation.iter().chain(agent.gate());
-        let judges = validators.flat_map(|validator| match &validator.kind {
-            ValidatorKindSpec::Judges { judges, .. } => judges.as_slice(),
-            _ => &[],
-        });
-        judges.map(Self::judge).collect()
+        let mut calls = Vec::new();
+        for validator in agent.execution.validation.iter().chain(agent.gate()) {
+            if let ValidatorKindSpec::Judges { judges, .. } = &validator.kind {
+                calls.extend(judges.iter().map(Self::judge));
+            }
+        }
+        calls
     }
+}
+
+/// Whether the name of a callee is not a template.
+fn is_literal(texts: &AegisTexts, moment: RenderMoment, name: &YamlText) -> bool {
+    let template = texts.get(moment, name).and_then(BoundText::as_template);
+    matches!(template, Some(template) if template.literal_text().is_some())
 }
 
 /// Records which units a unit mentions.
 pub fn record_mentions(reader: &ManifestReader<'_>, callees: &[AegisCallee<'_>], directory: &AegisDirectory<'_>) {
     for callee in callees {
-        let declared =
-            directory.find_documents(callee.unit, &callee.name.value).first().and_then(|d| directory.name_location(*d));
+        let documents = directory.find_documents(callee.unit, &callee.name.value);
+        let declared = documents.first().and_then(|document| directory.name_location(*document));
         name_facts::record_mention(reader, callee.name, declared);
     }
 }
 
 /// Records which states a workflow mentions: the initial one, and the targets of transitions.
 pub fn mention_states(reader: &ManifestReader<'_>, workflow: &AegisWorkflowManifest, names: &WorkflowNames) {
-    let targets = workflow.states.iter().flat_map(|s| s.written_transitions()).filter_map(|t| t.target.as_ref());
-    for text in workflow.initial.iter().chain(targets) {
+    let mention = |text: &YamlText| {
         let state = names.state_index(&text.value).and_then(|state| names.states.get(state));
         name_facts::record_mention(reader, text, state.map(|state| state.at));
+    };
+    if let Some(initial) = &workflow.initial {
+        mention(initial);
+    }
+    for state in &workflow.states {
+        for transition in state.written_transitions() {
+            if let Some(target) = &transition.target {
+                mention(target);
+            }
+        }
     }
 }

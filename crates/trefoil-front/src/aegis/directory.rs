@@ -42,7 +42,7 @@ impl<'p> AegisDirectory<'p> {
             if d.front.name() != crate::aegis::AegisFrontEnd.name() {
                 continue;
             }
-            if let Some((unit, name)) = manifest::unit_kind(&d.root).zip(manifest::unit_name(&d.root)) {
+            if let (Some(unit), Some(name)) = (manifest::unit_kind(&d.root), manifest::unit_name(&d.root)) {
                 let [written, content] = [name.span, name.content_span()].map(|span| Location::new(d.file, span));
                 index.places.insert(document, UnitNameLocation { written, content });
                 index.by_name.entry((unit, name.value.clone())).or_default().push(document);
@@ -73,8 +73,10 @@ impl<'p> AegisDirectory<'p> {
     /// The declarations of this name in the project, each with its document.
     pub fn declarations_of(&self, unit: AegisUnitKind, name: &str) -> impl Iterator<Item = (usize, Location)> {
         let found = self.index.by_name.get(&(unit, Arc::from(name))).into_iter().flatten();
-        let own = found.filter(|document| self.project.is_same_project(**document, self.from));
-        own.filter_map(|document| Some((*document, self.index.places.get(document)?.written)))
+        found.filter_map(|document| {
+            let place = self.index.places.get(document)?;
+            if self.project.is_same_project(*document, self.from) { Some((*document, place.written)) } else { None }
+        })
     }
 
     /// The input schema of a unit, if it describes an object, with the file that declares it.
@@ -82,38 +84,53 @@ impl<'p> AegisDirectory<'p> {
         let document = self.document_of(unit, name)?;
         let node = match unit {
             AegisUnitKind::Agent => manifest::input_schema(&document.root)?,
-            AegisUnitKind::Workflow => {
-                manifest::of_metadata(&document.root, "input_schema").filter(|n| !n.is_null())?
-            }
+            AegisUnitKind::Workflow => manifest::of_metadata(&document.root, "input_schema")?,
         };
+        if node.is_null() {
+            return None;
+        }
         let schema = JsonSchema::new(to_value(node), node.clone());
-        schema.of_objects().then_some((document.file, schema))
+        if schema.of_objects() { Some((document.file, schema)) } else { None }
     }
 
     /// All units of a kind, each name once.
     pub fn list_units(&self, unit: AegisUnitKind) -> Vec<(Arc<str>, usize)> {
         let mut seen = HashSet::default();
-        let of_sort = self.index.entries.iter().filter(|(sort, name, _)| *sort == unit && seen.insert(name.clone()));
-        of_sort.filter_map(|(_, name, _)| Some((name.clone(), *self.find_documents(unit, name).first()?))).collect()
+        let mut units = Vec::new();
+        for (kind, name, _) in &self.index.entries {
+            if *kind != unit || !seen.insert(name.clone()) {
+                continue;
+            }
+            if let Some(document) = self.find_documents(unit, name).first() {
+                units.push((name.clone(), *document));
+            }
+        }
+        units
     }
 
     /// The place of the name of a document's unit, without quotes.
     pub fn name_location(&self, document: usize) -> Option<Location> {
-        self.index.places.get(&document).map(|place| place.content)
+        Some(self.index.places.get(&document)?.content)
     }
 
     /// The place of a document.
     pub fn document_location(&self, document: usize) -> Location {
-        let origin = self.project.documents.get(document).map(|d| Location::new(d.file, d.root.span));
-        origin.unwrap_or(Location::new(FileId(0), Span::new(0, 0)))
+        match self.project.documents.get(document) {
+            Some(document) => Location::new(document.file, document.root.span),
+            None => Location::new(FileId(0), Span::new(0, 0)),
+        }
     }
 
     /// The most similar name of a unit of this kind in the project.
     pub fn similar_name(&self, unit: AegisUnitKind, name: &str, except: Option<&str>) -> Option<NearMatch<'_>> {
-        let own = |document: usize| self.project.is_same_project(document, self.from);
-        let names = self.index.entries.iter().filter(|(sort, _, document)| *sort == unit && own(*document));
-        let names = names.map(|(_, name, _)| &**name);
-        let near = suggestions::find_near_match(name, names.filter(|name| Some(*name) != except))?;
+        let mut names = Vec::new();
+        for (kind, candidate, document) in &self.index.entries {
+            let is_excepted = except == Some(candidate);
+            if *kind == unit && !is_excepted && self.project.is_same_project(*document, self.from) {
+                names.push(&**candidate);
+            }
+        }
+        let near = suggestions::find_near_match(name, names)?;
         // Do not suggest a name that is itself invalid.
         Some(NearMatch { sure: near.sure && manifest::metadata::is_name(near.name), ..near })
     }

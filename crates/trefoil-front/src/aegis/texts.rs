@@ -66,8 +66,10 @@ impl AegisTexts {
                 }
             }
         }
-        for entry in workflow.output_template.iter().filter_map(|n| n.as_mapping()).flat_map(|m| &m.entries) {
-            bind.leaves(RenderMoment::End, TextRole::Text, &entry.value);
+        if let Some(template) = workflow.output_template.as_ref().and_then(YamlNode::as_mapping) {
+            for entry in &template.entries {
+                bind.leaves(RenderMoment::End, TextRole::Text, &entry.value);
+            }
         }
         bind.found
     }
@@ -109,6 +111,17 @@ impl WorkflowTextBinder<'_> {
         self.found.add(moment, BoundText::from_template(self.file, source, &Policy::AEGIS, place));
     }
 
+    fn texts<'t>(
+        &mut self,
+        moment: RenderMoment,
+        position: TextRole,
+        sources: impl IntoIterator<Item = &'t yaml::YamlText>,
+    ) {
+        for source in sources {
+            self.text(moment, position, source);
+        }
+    }
+
     fn condition(&mut self, moment: RenderMoment, source: &yaml::YamlText) {
         let place = Arc::new(self.names.scope_at(moment, TextRole::Condition));
         self.found.add(moment, BoundText::from_condition(self.file, source, &Policy::AEGIS, place));
@@ -119,47 +132,53 @@ impl WorkflowTextBinder<'_> {
         match &*node.kind {
             YamlNodeKind::Scalar(YamlScalar::Str, source) => self.text(moment, position, source),
             YamlNodeKind::Scalar(..) => {}
-            YamlNodeKind::Sequence(items) => items.iter().for_each(|item| self.leaves(moment, position, item)),
-            YamlNodeKind::Mapping(m) => m.entries.iter().for_each(|entry| self.leaves(moment, position, &entry.value)),
+            YamlNodeKind::Sequence(items) => {
+                for item in items {
+                    self.leaves(moment, position, item);
+                }
+            }
+            YamlNodeKind::Mapping(mapping) => {
+                for entry in &mapping.entries {
+                    self.leaves(moment, position, &entry.value);
+                }
+            }
         }
     }
 
     fn state(&mut self, moment: RenderMoment, kind: Option<&StateKind>) {
-        let mut all: Vec<(TextRole, &yaml::YamlText)> = Vec::new();
         match kind {
             Some(StateKind::Agent(state)) => {
-                all.extend(state.intent.iter().chain(&state.input).map(|text| (TextRole::Text, text)));
-                all.extend(state.agent.iter().map(|name| (TextRole::Condition, name)));
+                self.texts(moment, TextRole::Text, &state.intent);
+                self.texts(moment, TextRole::Text, &state.input);
+                self.texts(moment, TextRole::Condition, &state.agent);
             }
             Some(StateKind::Parallel(state)) => {
                 for branch in &state.agents {
-                    all.extend(branch.input.iter().map(|text| (TextRole::Text, text)));
-                    all.push((TextRole::Condition, &branch.agent));
+                    self.texts(moment, TextRole::Text, &branch.input);
+                    self.text(moment, TextRole::Condition, &branch.agent);
                 }
             }
             Some(StateKind::Subworkflow(state)) => {
-                all.extend(state.input.iter().map(|text| (TextRole::Text, text)));
-                all.extend(state.workflow.iter().map(|name| (TextRole::Condition, name)));
+                self.texts(moment, TextRole::Text, &state.input);
+                self.texts(moment, TextRole::Condition, &state.workflow);
             }
-            Some(StateKind::Human(state)) => all.extend(state.prompt.iter().map(|text| (TextRole::Person, text))),
-            Some(StateKind::Container(state)) => all.extend(state.texts.iter().map(|text| (TextRole::Command, text))),
-            Some(StateKind::System(state)) => {
-                all.extend(state.workdir.iter().map(|text| (TextRole::Text, text)));
-                match &state.action {
-                    Some(SystemAction::Update(entries)) => {
-                        entries.iter().for_each(|(_, value)| self.leaves(moment, TextRole::Json, value));
+            Some(StateKind::Human(state)) => self.texts(moment, TextRole::Person, &state.prompt),
+            Some(StateKind::Container(state)) => self.texts(moment, TextRole::Command, &state.texts),
+            Some(StateKind::System(state)) => match &state.action {
+                Some(SystemAction::Update(entries)) => {
+                    for (_, value) in entries {
+                        self.leaves(moment, TextRole::Json, value);
                     }
-                    Some(SystemAction::Command { command, env }) => {
-                        all.extend(env.iter().map(|(_, value)| (TextRole::Text, value)));
-                        all.push((TextRole::Command, command));
-                    }
-                    None => {}
+                    self.texts(moment, TextRole::Text, &state.workdir);
                 }
-            }
+                Some(SystemAction::Command { command, env }) => {
+                    self.texts(moment, TextRole::Text, &state.workdir);
+                    self.texts(moment, TextRole::Text, env.iter().map(|(_, value)| value));
+                    self.text(moment, TextRole::Command, command);
+                }
+                None => self.texts(moment, TextRole::Text, &state.workdir),
+            },
             None => {}
-        }
-        for (position, source) in all {
-            self.text(moment, position, source);
         }
     }
 }

@@ -527,6 +527,16 @@ impl<'n, 'd> MappingReader<'n, 'd> {
         let entry = self.take(key)?;
         self.reader.read_mapping(&entry.value, key)
     }
+    /// The word of a required key, one of several.
+    pub fn require_word<T: Copy>(&mut self, key: &'static str, words: &[(&str, T)]) -> Option<T> {
+        let entry = self.require_entry(key)?;
+        self.reader.read_word(&entry.value, key, words)
+    }
+    /// The fields of a required key's mapping.
+    pub fn require_mapping(&mut self, key: &'static str) -> Option<MappingReader<'n, 'd>> {
+        let entry = self.require_entry(key)?;
+        self.reader.read_mapping(&entry.value, key)
+    }
     /// The entry of a key, without marking it as read.
     pub fn peek_entry(&self, key: &str) -> Option<&'n YamlEntry> {
         self.mapping.get(key)

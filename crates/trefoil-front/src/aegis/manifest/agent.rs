@@ -49,7 +49,8 @@ pub struct AegisAgentManifest {
 impl AegisAgentManifest {
     /// The validators that run before each tool call; none if the agent has no tools.
     pub fn gate(&self) -> impl Iterator<Item = &ValidatorSpec> {
-        self.execution.tool_validation.iter().filter(|_| !self.tools.is_empty())
+        let validators: &[ValidatorSpec] = if self.tools.is_empty() { &[] } else { &self.execution.tool_validation };
+        validators.iter()
     }
 }
 
@@ -65,10 +66,10 @@ const NO_CONTAINER: &str = "the agent runs as a model call, not in a container";
 
 /// Reads an agent's manifest below its header.
 pub fn read_agent(reader: &ManifestReader<'_>, fields: &mut MappingReader<'_, '_>) -> AegisAgentManifest {
-    let identity = match fields.require_entry("metadata").and_then(|e| reader.read_mapping(&e.value, "metadata")) {
-        Some(mut m) => {
-            let identity = metadata::read_identity(&mut m, AegisUnitKind::Agent);
-            m.finish_mapping();
+    let identity = match fields.require_mapping("metadata") {
+        Some(mut metadata) => {
+            let identity = metadata::read_identity(&mut metadata, AegisUnitKind::Agent);
+            metadata.finish_mapping();
             identity
         }
         None => {
@@ -91,7 +92,7 @@ pub fn read_agent(reader: &ManifestReader<'_>, fields: &mut MappingReader<'_, '_
         has_repositories: false,
         refused: Vec::new(),
     };
-    if let Some(mut spec) = fields.require_entry("spec").and_then(|e| reader.read_mapping(&e.value, "spec")) {
+    if let Some(mut spec) = fields.require_mapping("spec") {
         read_spec(reader, &mut spec, &mut agent);
         spec.finish_mapping();
     }
@@ -104,11 +105,13 @@ fn read_spec(reader: &ManifestReader<'_>, spec: &mut MappingReader<'_, '_>, agen
     // One finding for everything that only a container would need.
     let mut contained: Vec<(String, Span)> = Vec::new();
     read_runtime(spec, agent, &mut contained);
-    if let Some(mut task) = spec.require_entry("task").and_then(|e| reader.read_mapping(&e.value, "task")) {
+    if let Some(mut task) = spec.require_mapping("task") {
         task.also_called(key_synonyms::TASK);
         task.set_foreign_keys(key_synonyms::NOT_TASK);
         agent.instruction = task.require_text("instruction").cloned();
-        if let Some(text) = agent.instruction.as_ref().filter(|t| t.value.trim().is_empty()) {
+        if let Some(text) = &agent.instruction
+            && text.value.trim().is_empty()
+        {
             reader.report_error("missing-key", text.span, "`instruction` is blank");
         }
         agent.prompt = task.read_text("prompt_template").cloned();
@@ -127,7 +130,9 @@ fn read_spec(reader: &ManifestReader<'_>, spec: &mut MappingReader<'_, '_>, agen
     }
     if let Some(entry) = spec.take("security") {
         agent.deadline = read_security(reader, &entry.value);
-        contained.extend(in_security(entry).map(|what| (what.to_owned(), entry.key.span)));
+        if let Some(what) = in_security(entry) {
+            contained.push((what.to_owned(), entry.key.span));
+        }
     }
     for key in ["volumes", "env", "security_context", "advanced", "type"] {
         let Some(entry) = spec.take(key) else { continue };
@@ -139,28 +144,13 @@ fn read_spec(reader: &ManifestReader<'_>, spec: &mut MappingReader<'_, '_>, agen
             _ => drop(reader.read_text(&entry.value, key)),
         }
     }
-    contained.sort_by_key(|(_, span)| span.start);
-    if let [(_, first), ..] = contained.as_slice() {
-        let names: Vec<_> = contained.iter().map(|(key, _)| &**key).collect();
-        let verb = if names.len() == 1 { "has" } else { "have" };
-        // An agent that is complete for its own system is not a mistake.
-        let message = format!("{} {verb} no effect: {NO_CONTAINER}", names.join(", "));
-        reader.report_finding(Diagnostic::new_info("no-effect", reader.location_of(*first), message));
-    }
+    report_contained(reader, contained);
     if let Some(entry) = spec.take("tools") {
         agent.tools = tools::read_tools(reader, &entry.value);
     }
     agent.refused.append(&mut agent.execution.refused);
-    let execution = &agent.execution;
-    let about_calls = [
-        ("tool_validation", execution.tool_validation_at),
-        ("require_tool_call", execution.needs_call_at),
-        ("max_tool_calls", execution.max_calls_at),
-    ];
-    for (key, at) in about_calls.into_iter().filter(|_| agent.tools.is_empty()) {
-        if let Some(at) = at {
-            reader.report_warning("no-effect", at, format!("`{key}` has no effect: the agent has no tools"));
-        }
+    if agent.tools.is_empty() {
+        report_without_tools(reader, &agent.execution);
     }
     if let Some(entry) = spec.take("output_handler") {
         agent.refused.extend(output_handler(reader, &entry.value, entry.key.span, &mut agent.handler_templates));
@@ -174,6 +164,30 @@ fn read_spec(reader: &ManifestReader<'_>, spec: &mut MappingReader<'_, '_>, agen
     spec.no_effect(&["schedule"], "runs start only on request");
     spec.no_effect(&["delivery"], "the result is returned to the caller");
     read_connections(reader, spec, agent);
+}
+
+/// Reports the parts that only a container would need.
+fn report_contained(reader: &ManifestReader<'_>, mut contained: Vec<(String, Span)>) {
+    contained.sort_by_key(|(_, span)| span.start);
+    let [(_, first), ..] = contained.as_slice() else { return };
+    let names: Vec<&str> = contained.iter().map(|(key, _)| &**key).collect();
+    let verb = if names.len() == 1 { "has" } else { "have" };
+    // An agent that is complete for its own system is not a mistake.
+    let message = format!("{} {verb} no effect: {NO_CONTAINER}", names.join(", "));
+    reader.report_finding(Diagnostic::new_info("no-effect", reader.location_of(*first), message));
+}
+
+/// Reports the keys about tool calls of an agent without tools.
+fn report_without_tools(reader: &ManifestReader<'_>, execution: &AgentExecution) {
+    for (key, at) in [
+        ("tool_validation", execution.tool_validation_at),
+        ("require_tool_call", execution.needs_call_at),
+        ("max_tool_calls", execution.max_calls_at),
+    ] {
+        if let Some(at) = at {
+            reader.report_warning("no-effect", at, format!("`{key}` has no effect: the agent has no tools"));
+        }
+    }
 }
 
 /// What an AEGIS server connects an agent to, and what it may be instead of a model call.
@@ -211,8 +225,10 @@ fn read_runtime(spec: &mut MappingReader<'_, '_>, agent: &mut AegisAgentManifest
         check_model(runtime.reader, model);
     }
     agent.temperature = runtime.read_number("temperature", 0.0..=2.0);
-    let inherits = |e: &YamlEntry| e.value.as_string().is_some_and(|t| &*t.value == "inherit");
-    for entry in unsupported_parts::check_runtime(&mut runtime).into_iter().filter(|e| !inherits(e)) {
+    for entry in unsupported_parts::check_runtime(&mut runtime) {
+        if matches!(entry.value.as_string(), Some(text) if &*text.value == "inherit") {
+            continue;
+        }
         contained.push((format!("`runtime.{}`", entry.key.value), entry.key.span));
     }
     runtime.finish_mapping();
@@ -238,9 +254,10 @@ fn check_model(reader: &ManifestReader<'_>, model: &YamlText) {
         });
     }
     if let Some((provider, _)) = name.split_once([':', '/']) {
-        let near =
-            suggestions::find_near_match(provider, providers::PROVIDERS).filter(|n| n.sure && n.name != provider);
-        if let Some(near) = near {
+        if let Some(near) = suggestions::find_near_match(provider, providers::PROVIDERS)
+            && near.sure
+            && near.name != provider
+        {
             let message = format!("unknown provider `{provider}`");
             let d = Diagnostic::new_warning("unknown-provider", reader.location_of(model.span), message);
             let at = reader.location_of(model.source_span(0..provider.len() as u32));
@@ -252,8 +269,10 @@ fn check_model(reader: &ManifestReader<'_>, model: &YamlText) {
         }
         return;
     }
-    let near = suggestions::find_near_match(name, ALIASES.iter().copied()).filter(|n| n.sure && n.name != name);
-    if let Some(near) = near {
+    if let Some(near) = suggestions::find_near_match(name, ALIASES.iter().copied())
+        && near.sure
+        && near.name != name
+    {
         let message = format!("`{name}` is not a usual model alias");
         let d = Diagnostic::new_warning("unknown-provider", reader.location_of(model.span), message);
         let near = NearMatch { sure: false, ..near };
@@ -283,7 +302,11 @@ fn read_security(reader: &ManifestReader<'_>, node: &YamlNode) -> Option<(u64, S
             Some(e) => duration::read_duration(reader, &e.value, "timeout"),
             None => None,
         };
-        deadline = ms.zip(resources.peek_entry("timeout").map(|e| e.value.span));
+        if let Some(ms) = ms
+            && let Some(entry) = resources.peek_entry("timeout")
+        {
+            deadline = Some((ms, entry.value.span));
+        }
         resources.finish_mapping();
     }
     security.finish_mapping();
@@ -293,13 +316,15 @@ fn read_security(reader: &ManifestReader<'_>, node: &YamlNode) -> Option<(u64, S
 /// The part of `security` that only a container would need: all of it, or all except the time limit; `None` if there is
 /// no such part.
 fn in_security(entry: &YamlEntry) -> Option<&'static str> {
-    let all = entry.value.as_mapping();
-    let resources = all.and_then(|m| m.get("resources")).and_then(|e| e.value.as_mapping());
-    if resources.and_then(|r| r.get("timeout")).is_none() {
-        return Some("`security`");
+    let all = Some("`security`");
+    let Some(security) = entry.value.as_mapping() else { return all };
+    let Some(resources) = security.get("resources") else { return all };
+    let Some(resources) = resources.value.as_mapping() else { return all };
+    if resources.get("timeout").is_none() {
+        return all;
     }
-    let others = |m: Option<&trefoil_syntax::yaml::YamlMapping>| m.is_some_and(|m| m.entries.len() > 1);
-    (others(all) || others(resources)).then_some("`security` (except `timeout`)")
+    let has_others = security.entries.len() > 1 || resources.entries.len() > 1;
+    if has_others { Some("`security` (except `timeout`)") } else { None }
 }
 
 /// A handler that is not required is skipped with a warning. One whose failure would fail the run is refused.
@@ -310,9 +335,9 @@ pub fn output_handler(
     templates: &mut Vec<YamlText>,
 ) -> Option<RefusedFeature> {
     let mut handler = reader.read_mapping(node, "output_handler")?;
-    let kinds = [("agent", ()), ("webhook", ()), ("container", ()), ("mcp_tool", ())];
-    let kinds = kinds.map(|(word, ())| (word, word));
-    let kind = handler.require_entry("type").and_then(|e| reader.read_word(&e.value, "type", &kinds));
+    let kinds =
+        [("agent", "agent"), ("webhook", "webhook"), ("container", "container"), ("mcp_tool", "mcp_tool")];
+    let kind = handler.require_word("type", &kinds);
     let required = handler.read_boolean("required") == Some(true);
     if let Some(kind) = kind {
         templates.extend(unsupported_parts::output_handler(&mut handler, kind));
@@ -338,8 +363,16 @@ fn read_context(reader: &ManifestReader<'_>, node: &YamlNode) -> Vec<ContextEntr
         let Some(kind) = fields.require_entry("type") else { continue };
         let words = [("text", 0), ("file", 1), ("directory", 2), ("url", 3)];
         match reader.read_word(&kind.value, "type", &words) {
-            Some(0) => entries.extend(fields.require_text("content").cloned().map(ContextEntry::Text)),
-            Some(1) => entries.extend(fields.require_text("path").cloned().map(ContextEntry::File)),
+            Some(0) => {
+                if let Some(text) = fields.require_text("content") {
+                    entries.push(ContextEntry::Text(text.clone()));
+                }
+            }
+            Some(1) => {
+                if let Some(path) = fields.require_text("path") {
+                    entries.push(ContextEntry::File(path.clone()));
+                }
+            }
             Some(sort) => {
                 let directory = sort == 2;
                 fields.require_text(if directory { "path" } else { "url" });
@@ -364,11 +397,12 @@ pub fn needed_files(root: &YamlNode, file: trefoil_syntax::FileId) -> Vec<Needed
     let context = || root.as_mapping()?.get("spec")?.value.as_mapping()?.get("context")?.value.as_sequence();
     let mut needs = Vec::new();
     for item in context().unwrap_or_default() {
-        let Some(m) = item.as_mapping() else { continue };
-        if m.get("type").and_then(|e| e.value.as_string()).is_none_or(|t| &*t.value != "file") {
+        let Some(fields) = item.as_mapping() else { continue };
+        let Some(kind) = fields.get("type").and_then(|entry| entry.value.as_string()) else { continue };
+        if &*kind.value != "file" {
             continue;
         }
-        if let Some(path) = m.get("path").and_then(|e| e.value.as_string()) {
+        if let Some(path) = fields.get("path").and_then(|entry| entry.value.as_string()) {
             let location = Location::new(file, path.span);
             needs.push(NeededFile { kind: NeededFileKind::Attachment, path: path.value.to_string(), location });
         }

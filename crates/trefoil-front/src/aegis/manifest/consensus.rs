@@ -33,8 +33,8 @@ pub fn default_consensus(strategy: ConsensusStrategy) -> ConsensusRule {
 /// `min_judges_required`: how many judges must answer. More than there are is an error.
 pub fn min_judges(fields: &mut MappingReader<'_, '_>, there: usize, what: &str) -> Option<u32> {
     let entry = fields.take("min_judges_required")?;
-    let min =
-        fields.reader.read_integer(&entry.value, "min_judges_required", 1..=100).and_then(|n| u32::try_from(n).ok())?;
+    let min = fields.reader.read_integer(&entry.value, "min_judges_required", 1..=100)?;
+    let min = u32::try_from(min).ok()?;
     if there > 0 && min as usize > there {
         let message = format!("`min_judges_required` is {min}, more than the number of {what} ({there})");
         fields.reader.report_error("out-of-range", entry.value.span, message);
@@ -45,22 +45,24 @@ pub fn min_judges(fields: &mut MappingReader<'_, '_>, there: usize, what: &str) 
 /// Reads the `consensus` of this number of agents.
 pub fn read_consensus(fields: &mut MappingReader<'_, '_>, agents: usize) -> ConsensusSpec {
     fields.also_called(key_synonyms::CONSENSUS);
-    let strategy =
-        fields.require_entry("strategy").and_then(|e| fields.reader.read_word(&e.value, "strategy", STRATEGIES));
+    let strategy = fields.require_word("strategy", STRATEGIES);
     let mut consensus = default_consensus(strategy.unwrap_or(ConsensusStrategy::WeightedAverage));
     let threshold = fields.read_number("threshold", 0.0..=1.0);
     consensus.threshold = threshold.unwrap_or(consensus.threshold);
     let agreement = take_spelled(fields, "agreement", "min_agreement_confidence");
-    let agreement = agreement.and_then(|e| fields.reader.read_number(&e.value, &e.key.value, 0.0..=1.0));
-    let count = |n: i64| u32::try_from(n).ok();
+    let agreement = agreement.and_then(|entry| fields.reader.read_number(&entry.value, &entry.key.value, 0.0..=1.0));
     if let Some(entry) = fields.take("n") {
-        consensus.n = fields.reader.read_integer(&entry.value, "n", 1..=100).and_then(count);
+        let n = fields.reader.read_integer(&entry.value, "n", 1..=100);
+        consensus.n = n.and_then(|n| u32::try_from(n).ok());
         if let Some((word, _)) =
             STRATEGIES.iter().find(|(_, s)| Some(*s) == strategy && *s != ConsensusStrategy::BestOfN)
         {
             let message = format!("`n` has no effect: the strategy `{word}` does not use it");
             fields.reader.report_warning("no-effect", entry.key.span, message);
-        } else if let Some(n) = consensus.n.filter(|n| agents > 0 && *n as usize > agents) {
+        } else if let Some(n) = consensus.n
+            && agents > 0
+            && n as usize > agents
+        {
             let message = format!("`n` is {n}, more than the number of agents ({agents})");
             fields.reader.report_warning("out-of-range", entry.value.span, message);
         }

@@ -88,7 +88,8 @@ pub fn read_duration_field(fields: &mut MappingReader<'_, '_>, key: &'static str
 
 /// The whole seconds under a key, in milliseconds.
 pub fn read_seconds(fields: &mut MappingReader<'_, '_>, key: &'static str) -> Option<u64> {
-    fields.read_integer(key, 1..=31_536_000).and_then(|s| u64::try_from(s).ok()).map(|s| s * 1_000)
+    let seconds = fields.read_integer(key, 1..=31_536_000)?;
+    Some(u64::try_from(seconds).ok()? * 1_000)
 }
 
 #[cfg(test)]

@@ -119,7 +119,10 @@ pub fn read_execution(reader: &ManifestReader<'_>, fields: &mut MappingReader<'_
         && let Some(max) = reader.read_integer(&entry.value, &entry.key.value, 1..=255)
     {
         execution.max_iterations = u32::try_from(max).unwrap_or(1);
-        if let Some(mode) = fields.peek_entry("mode").filter(|_| iterative == Some(false) && max > 1) {
+        if let Some(mode) = fields.peek_entry("mode")
+            && iterative == Some(false)
+            && max > 1
+        {
             let message = format!("`one-shot` has no effect: `{}` is {max}", entry.key.value);
             let d = Diagnostic::new_warning("no-effect", reader.location_of(mode.value.span), message);
             let d = d.with_label(reader.location_of(entry.key.span), "this decides");
@@ -148,7 +151,9 @@ pub fn read_execution(reader: &ManifestReader<'_>, fields: &mut MappingReader<'_
     if let Some(entry) = fields.take("tool_validation") {
         let items = reader.read_list(&entry.value, "tool_validation").unwrap_or_default();
         execution.tool_validation = items.iter().filter_map(|item| read_validator(reader, item)).collect();
-        execution.tool_validation_at = (!items.is_empty()).then_some(entry.key.span);
+        if !items.is_empty() {
+            execution.tool_validation_at = Some(entry.key.span);
+        }
     }
     if let Some(entry) = fields.take("require_tool_call")
         && reader.read_boolean(&entry.value, "require_tool_call") == Some(true)
@@ -204,8 +209,8 @@ fn read_validator(reader: &ManifestReader<'_>, node: &YamlNode) -> Option<Valida
             Some(ValidatorKindSpec::ExitCode(fields.read_integer("expected", i64::MIN..=i64::MAX).unwrap_or(0)))
         }
         "json_schema" => {
-            let schema =
-                fields.require_entry("schema").and_then(|e| schema::read_json_schema(reader, &e.value, "schema"));
+            let schema = fields.require_entry("schema");
+            let schema = schema.and_then(|entry| schema::read_json_schema(reader, &entry.value, "schema"));
             schema.map(ValidatorKindSpec::JsonSchema)
         }
         "regex" => read_regex(reader, &mut fields, min_score),
@@ -279,15 +284,19 @@ fn read_semantic(fields: &mut MappingReader<'_, '_>) -> Option<ValidatorKindSpec
 
 /// The time limit of a judge: five minutes, if none is written.
 fn judge_timeout(fields: &mut MappingReader<'_, '_>) -> (u64, Option<Span>) {
-    let written = duration::read_seconds(fields, "timeout_seconds");
-    (written.unwrap_or(300_000), written.and(fields.peek_entry("timeout_seconds")).map(|entry| entry.value.span))
+    match (duration::read_seconds(fields, "timeout_seconds"), fields.peek_entry("timeout_seconds")) {
+        (Some(ms), Some(entry)) => (ms, Some(entry.value.span)),
+        _ => (300_000, None),
+    }
 }
 
 fn read_multi_judge(reader: &ManifestReader<'_>, fields: &mut MappingReader<'_, '_>) -> Option<ValidatorKindSpec> {
-    let entry = fields.require_entry("judges");
-    let judges = entry.map(|e| text_list(reader, &e.value, "judges")).unwrap_or_default();
-    if let Some(entry) = entry.filter(|_| judges.is_empty()) {
-        reader.report_error("missing-key", entry.value.span, "`judges` is empty");
+    let mut judges = Vec::new();
+    if let Some(entry) = fields.require_entry("judges") {
+        judges = text_list(reader, &entry.value, "judges");
+        if judges.is_empty() {
+            reader.report_error("missing-key", entry.value.span, "`judges` is empty");
+        }
     }
     let criteria = require_filled_text(fields, "criteria").cloned();
     let strategy = fields.read_word("consensus", STRATEGIES).unwrap_or(ConsensusStrategy::WeightedAverage);
@@ -312,7 +321,9 @@ const FORMATS: &[(&str, bool)] = &[("json", true), ("text", false)];
 fn read_object_form(reader: &ManifestReader<'_>, node: &YamlNode) -> Vec<ValidatorSpec> {
     let mut validators = Vec::new();
     // One entry of the newer form, but not in a list.
-    if node.as_mapping().is_some_and(|mapping| mapping.get("type").is_some()) {
+    if let Some(mapping) = node.as_mapping()
+        && mapping.get("type").is_some()
+    {
         reader.wrong_type(node, "validation", "a list");
         return validators;
     }
@@ -335,11 +346,16 @@ fn read_object_form(reader: &ManifestReader<'_>, node: &YamlNode) -> Vec<Validat
         system.finish_mapping();
     }
     if let Some(mut output) = fields.read_mapping("output") {
-        let json = output.take("format").filter(|e| reader.read_word(&e.value, "format", FORMATS) == Some(true));
-        let schema = match output.take("schema") {
-            Some(entry) => schema::read_json_schema(reader, &entry.value, "schema"),
+        let format = output.take("format");
+        let is_json =
+            matches!(format, Some(entry) if reader.read_word(&entry.value, "format", FORMATS) == Some(true));
+        let schema = match (output.take("schema"), format) {
+            (Some(entry), _) => schema::read_json_schema(reader, &entry.value, "schema"),
             // Any JSON.
-            None => json.map(|e| JsonSchema::new(Value::Object(Arc::default()), e.value.clone())),
+            (None, Some(entry)) if is_json => {
+                Some(JsonSchema::new(Value::Object(Arc::default()), entry.value.clone()))
+            }
+            _ => None,
         };
         if let Some(schema) = schema {
             let at = schema.node.span;
@@ -350,7 +366,9 @@ fn read_object_form(reader: &ManifestReader<'_>, node: &YamlNode) -> Vec<Validat
     }
     for key in ["semantic", "script"] {
         if let Some(entry) = fields.take(key) {
-            if let Some(mut old) = (key == "semantic").then(|| reader.read_mapping(&entry.value, key)).flatten() {
+            if key == "semantic"
+                && let Some(mut old) = reader.read_mapping(&entry.value, key)
+            {
                 unsupported_parts::check_keys(&mut old, OLD_SEMANTIC);
                 old.report_misspelt();
             }

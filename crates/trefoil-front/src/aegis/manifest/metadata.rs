@@ -30,8 +30,10 @@ pub fn read_identity(fields: &mut MappingReader<'_, '_>, unit: AegisUnitKind) ->
         check_name(fields.reader, &name.value, name.span);
     }
     let version = fields.read_text("version");
-    if let Some(blank) = version.filter(|t| t.value.trim().is_empty()) {
-        fields.reader.report_warning("missing-key", blank.span, "`version` is blank");
+    if let Some(version) = version
+        && version.value.trim().is_empty()
+    {
+        fields.reader.report_warning("missing-key", version.span, "`version` is blank");
     }
     if version.is_none() && unit == AegisUnitKind::Agent {
         fields.note_need("version");
@@ -57,12 +59,12 @@ pub fn read_identity(fields: &mut MappingReader<'_, '_>, unit: AegisUnitKind) ->
         }
     }
     fields.take("tags");
-    let span = name.map_or_else(|| fields.head_span(), |n| n.span);
-    ManifestIdentity {
-        name: name.map(|n| n.value.clone()).unwrap_or_default(),
-        span,
-        at: name.map_or(span, |n| n.content_span()),
-        version: version.map(|v| v.value.clone()),
+    let version = version.map(|version| version.value.clone());
+    match name {
+        Some(name) => {
+            ManifestIdentity { name: name.value.clone(), span: name.span, at: name.content_span(), version }
+        }
+        None => ManifestIdentity { name: Arc::default(), span: fields.head_span(), at: fields.head_span(), version },
     }
 }
 

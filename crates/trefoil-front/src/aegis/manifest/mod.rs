@@ -63,20 +63,14 @@ pub fn looks_like(root: &YamlNode) -> Option<AegisUnitKind> {
 
 /// `metadata.name` of a document. Reports nothing.
 pub fn unit_name(root: &YamlNode) -> Option<&YamlText> {
-    root.as_mapping()?
-        .get("metadata")?
-        .value
-        .as_mapping()?
-        .get("name")?
-        .value
-        .as_string()
-        .filter(|t| !t.value.is_empty())
+    let name = of_metadata(root, "name")?.as_string()?;
+    if name.value.is_empty() { None } else { Some(name) }
 }
 
 /// `spec.input_schema` of an agent. Reports nothing.
 pub fn input_schema(root: &YamlNode) -> Option<&YamlNode> {
     let schema = &root.as_mapping()?.get("spec")?.value.as_mapping()?.get("input_schema")?.value;
-    (!schema.is_null()).then_some(schema)
+    if schema.is_null() { None } else { Some(schema) }
 }
 
 fn validation(root: &YamlNode) -> Option<&YamlNode> {
@@ -90,16 +84,25 @@ pub fn answer_schema(root: &YamlNode) -> Option<&YamlNode> {
     let validation = validation(root)?;
     match &*validation.kind {
         YamlNodeKind::Sequence(items) => {
-            let of_sort = |t: &YamlText| &*t.value == "json_schema";
-            let mut schemas = items.iter().filter_map(|item| {
-                let validator = item.as_mapping()?;
-                validator.get("type")?.value.as_string().filter(|t| of_sort(t))?;
-                Some(&validator.get("schema")?.value)
-            });
-            schemas.next().filter(|_| schemas.next().is_none())
+            let mut only = None;
+            for item in items {
+                let Some(schema) = validator_schema(item) else { continue };
+                if only.is_some() {
+                    return None;
+                }
+                only = Some(schema);
+            }
+            only
         }
         _ => Some(&validation.as_mapping()?.get("output")?.value.as_mapping()?.get("schema")?.value),
     }
+}
+
+/// The schema of a validator of the type `json_schema`.
+fn validator_schema(item: &YamlNode) -> Option<&YamlNode> {
+    let validator = item.as_mapping()?;
+    let kind = validator.get("type")?.value.as_string()?;
+    if &*kind.value == "json_schema" { Some(&validator.get("schema")?.value) } else { None }
 }
 
 /// A key of `metadata`. Reports nothing.
@@ -116,7 +119,9 @@ pub fn read_header(fields: &mut MappingReader<'_, '_>, read_as: AegisUnitKind) {
     }
     let Some(kind) = fields.require_entry("kind") else { return };
     let words = [("Agent", AegisUnitKind::Agent), ("Workflow", AegisUnitKind::Workflow)];
-    if kind.value.as_string().is_some_and(|t| &*t.value == "AgentManifest") {
+    if let Some(text) = kind.value.as_string()
+        && &*text.value == "AgentManifest"
+    {
         let d = trefoil_syntax::Diagnostic::new_warning(
             "deprecated",
             fields.reader.location_of(kind.value.span),
@@ -124,10 +129,7 @@ pub fn read_header(fields: &mut MappingReader<'_, '_>, read_as: AegisUnitKind) {
         );
         let meant = NearMatch { name: "Agent", distance: 0, sure: true };
         let d = d.with_help("write `kind: Agent`");
-        fields.reader.report_finding(match kind.value.as_string() {
-            Some(text) => fix_spelling(d, fields.reader.location_of(kind.value.span), text, meant),
-            None => d,
-        });
+        fields.reader.report_finding(fix_spelling(d, fields.reader.location_of(kind.value.span), text, meant));
         if read_as == AegisUnitKind::Agent {
             return;
         }
@@ -212,12 +214,25 @@ pub fn require_spelled<'n>(
             format!("{what} needs `{one}`"),
         );
     }
-    let blank = |e: &&YamlEntry| e.value.as_string().is_some_and(|t| t.value.trim().is_empty());
-    if let Some(entry) = entry.filter(blank) {
+    if let Some(entry) = entry
+        && let Some(text) = entry.value.as_string()
+        && text.value.trim().is_empty()
+    {
         fields.reader.report_error("missing-key", entry.value.span, format!("`{}` is blank", entry.key.value));
         return None;
     }
     entry
+}
+
+/// The text of a required key with two spellings.
+pub fn require_spelled_text(
+    fields: &mut MappingReader<'_, '_>,
+    what: &str,
+    one: &'static str,
+    other: &'static str,
+) -> Option<YamlText> {
+    let entry = require_spelled(fields, what, one, other)?;
+    fields.reader.read_text(&entry.value, &entry.key.value).cloned()
 }
 
 /// The text of a key with two spellings.
@@ -232,18 +247,15 @@ pub fn read_text_map(reader: &ManifestReader<'_>, node: &YamlNode, what: &str) -
         reader.wrong_type(node, what, "a mapping");
         return Vec::new();
     };
-    mapping
-        .entries
-        .iter()
-        .filter_map(|e| match &*e.value.kind {
-            YamlNodeKind::Scalar(YamlScalar::Null, _) => None,
-            YamlNodeKind::Scalar(_, text) => Some((e.key.clone(), text.clone())),
-            _ => {
-                reader.wrong_type(&e.value, &e.key.value, "text");
-                None
-            }
-        })
-        .collect()
+    let mut texts = Vec::new();
+    for entry in &mapping.entries {
+        match &*entry.value.kind {
+            YamlNodeKind::Scalar(YamlScalar::Null, _) => {}
+            YamlNodeKind::Scalar(_, text) => texts.push((entry.key.clone(), text.clone())),
+            _ => reader.wrong_type(&entry.value, &entry.key.value, "text"),
+        }
+    }
+    texts
 }
 
 /// A list of texts.

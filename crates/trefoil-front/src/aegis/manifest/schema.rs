@@ -1,7 +1,7 @@
 //! JSON Schemas in manifests. They are checked when the manifest is read, so that mistakes have a place.
 
-use trefoil_ir::types::{ObjectType, ValueType};
-use trefoil_syntax::yaml::YamlNode;
+use trefoil_ir::types::ValueType;
+use trefoil_syntax::yaml::{YamlEntry, YamlNode};
 use trefoil_template::Value;
 
 use crate::ManifestReader;
@@ -31,7 +31,7 @@ impl JsonSchema {
     }
     /// Whether undeclared keys are rejected.
     pub fn is_closed(&self) -> bool {
-        self.of.as_object().is_some_and(ObjectType::is_closed)
+        matches!(self.of.as_object(), Some(object) if object.is_closed())
     }
     /// Whether an input may have declared properties only: true unless the schema explicitly allows others.
     pub fn lists_all(&self) -> bool {
@@ -60,12 +60,17 @@ impl JsonSchema {
     }
     /// Whether a property is required.
     pub fn requires_property(&self, name: &str) -> bool {
-        self.of.as_object().is_some_and(|object| object.requires_member(name))
+        matches!(self.of.as_object(), Some(object) if object.requires_member(name))
     }
     /// The place of a property's declaration.
     pub fn property_at(&self, name: &str) -> trefoil_syntax::Span {
-        let entry = || self.node.as_mapping()?.get("properties")?.value.as_mapping()?.get(name).map(|e| e.key.span);
-        entry().unwrap_or(self.node.span)
+        match self.declaration_of(name) {
+            Some(entry) => entry.key.span,
+            None => self.node.span,
+        }
+    }
+    fn declaration_of(&self, property: &str) -> Option<&YamlEntry> {
+        self.node.as_mapping()?.get("properties")?.value.as_mapping()?.get(property)
     }
 }
 

@@ -12,7 +12,7 @@ use super::states::parallel::ParallelState;
 use super::states::subworkflow::SubworkflowState;
 use super::states::system::SystemState;
 use super::states::{agent, container, human, parallel, subworkflow, system};
-use super::transition::{self, AegisTransition, TransitionCondition};
+use super::transition::{self, AegisTransition};
 use super::{RefusedFeature, agent::output_handler, duration, key_synonyms, take_spelled, unsupported_parts};
 use crate::spelling_fixes::fix_spelling;
 use crate::{ManifestReader, MappingReader};
@@ -55,7 +55,11 @@ impl AegisState {
     }
     /// Whether one of them compares a score or a confidence.
     pub fn needs_score(&self) -> bool {
-        self.written_transitions().iter().filter_map(|t| t.condition.as_ref()).any(TransitionCondition::needs_score)
+        let needs_score = |transition: &AegisTransition| match &transition.condition {
+            Some(condition) => condition.needs_score(),
+            None => false,
+        };
+        self.written_transitions().iter().any(needs_score)
     }
 }
 
@@ -100,7 +104,10 @@ const KINDS: &[(&str, StateKindWord)] = &[
 
 /// Reads a state's body. `name` is its key in the map form; in the list form, `name` is a key of the body.
 pub fn read_state(reader: &ManifestReader<'_>, node: &YamlNode, name: Option<&YamlText>) -> Option<AegisState> {
-    let what = name.map_or_else(|| "a state".to_owned(), |n| format!("state `{}`", n.value));
+    let what = match name {
+        Some(name) => format!("state `{}`", name.value),
+        None => "a state".to_owned(),
+    };
     let mut fields = reader.read_mapping(node, &what)?;
     fields.also_called(key_synonyms::STATE);
     fields.set_deciding_keys(&[("transitions", "no other state runs after this one")]);
@@ -116,48 +123,44 @@ pub fn read_state(reader: &ManifestReader<'_>, node: &YamlNode, name: Option<&Ya
             None => fields.require_text("name"),
         },
     };
-    let (name_text, span) = named.map_or((Arc::default(), fields.head_span()), |n| (n.value.clone(), n.span));
-    let at = named.map_or(span, YamlText::content_span);
+    let (name_text, span, at) = match named {
+        Some(name) => (name.value.clone(), name.span, name.content_span()),
+        None => (Arc::default(), fields.head_span(), fields.head_span()),
+    };
     let whole = Span::new(span.start.min(node.span.start), node.span.end.max(span.end));
-    let kind = fields.require_entry("kind").and_then(|e| kind_word(reader, &e.value));
     let mut refused = Vec::new();
-    let kind_body = kind.map(|word| match word {
-        StateKindWord::Agent => StateKind::Agent(agent::read_agent_state(reader, &mut fields, &mut refused)),
-        StateKindWord::System => StateKind::System(system::read_system_state(reader, &mut fields)),
-        StateKindWord::Action => StateKind::System(system::read_builtin(reader, &mut fields, &mut refused)),
-        StateKindWord::Human => StateKind::Human(human::read_human_state(&mut fields)),
-        StateKindWord::Parallel => StateKind::Parallel(parallel::read_parallel_state(reader, &mut fields)),
-        StateKindWord::Container => StateKind::Container(container::read_one(reader, &mut fields, span, &mut refused)),
-        StateKindWord::ParallelContainer => {
-            StateKind::Container(container::read_many(reader, &mut fields, span, &mut refused))
-        }
-        StateKindWord::Subworkflow => StateKind::Subworkflow(subworkflow::read_subworkflow_state(reader, &mut fields)),
-    });
+    let kind = fields.require_entry("kind").and_then(|entry| kind_word(reader, &entry.value));
+    let kind = kind.map(|word| read_kind(reader, &mut fields, word, span, &mut refused));
     let timeout_ms = read_timeout(&mut fields);
-    let timeout_at = fields
-        .peek_entry("timeout")
-        .or_else(|| fields.peek_entry("timeout_seconds"))
-        .map(|e| e.value.span)
-        .filter(|_| timeout_ms.is_some());
-    let max_visits = fields.read_integer("max_state_visits", 1..=20).and_then(|n| u32::try_from(n).ok()).unwrap_or(5);
-    let max_visits_at = fields.peek_entry("max_state_visits").map(|e| e.value.span);
-    let transitions = fields.take("transitions").map(|e| transition::read_all(reader, &e.value));
-    let lost = if transitions.as_ref().is_none_or(Vec::is_empty) { lost(fields.entries()) } else { Vec::new() };
+    let timeout = fields.peek_entry("timeout").or_else(|| fields.peek_entry("timeout_seconds"));
+    let timeout_at = match timeout {
+        Some(entry) if timeout_ms.is_some() => Some(entry.value.span),
+        _ => None,
+    };
+    let max_visits = match fields.read_integer("max_state_visits", 1..=20) {
+        Some(max) => u32::try_from(max).unwrap_or(5),
+        None => 5,
+    };
+    let max_visits_at = fields.peek_entry("max_state_visits").map(|entry| entry.value.span);
+    let transitions = fields.take("transitions").map(|entry| transition::read_all(reader, &entry.value));
+    let lost = match &transitions {
+        Some(transitions) if !transitions.is_empty() => Vec::new(),
+        _ => lost(fields.entries()),
+    };
     let mut handler_templates = Vec::new();
     if let Some(entry) = fields.take("output_handler") {
         refused.extend(output_handler(reader, &entry.value, entry.key.span, &mut handler_templates));
     }
-    if !matches!(kind_body, Some(StateKind::Container(_))) {
+    if !matches!(kind, Some(StateKind::Container(_))) {
         if let Some(entry) = fields.take("volumes") {
             unsupported_parts::check_mounts(reader, &entry.value);
         }
         fields.no_effect(&["volumes"], "volumes are not mounted");
     }
     fields.read_text("description");
-    if kind_body.is_some() {
+    if kind.is_some() {
         fields.finish_mapping();
     }
-    let kind = kind_body;
     Some(AegisState {
         name: name_text,
         span,
@@ -175,12 +178,32 @@ pub fn read_state(reader: &ManifestReader<'_>, node: &YamlNode, name: Option<&Ya
     })
 }
 
+/// Reads the keys that only this kind of state has.
+fn read_kind(
+    reader: &ManifestReader<'_>,
+    fields: &mut MappingReader<'_, '_>,
+    word: StateKindWord,
+    span: Span,
+    refused: &mut Vec<RefusedFeature>,
+) -> StateKind {
+    match word {
+        StateKindWord::Agent => StateKind::Agent(agent::read_agent_state(reader, fields, refused)),
+        StateKindWord::System => StateKind::System(system::read_system_state(reader, fields)),
+        StateKindWord::Action => StateKind::System(system::read_builtin(reader, fields, refused)),
+        StateKindWord::Human => StateKind::Human(human::read_human_state(fields)),
+        StateKindWord::Parallel => StateKind::Parallel(parallel::read_parallel_state(reader, fields)),
+        StateKindWord::Container => StateKind::Container(container::read_one(reader, fields, span, refused)),
+        StateKindWord::ParallelContainer => StateKind::Container(container::read_many(reader, fields, span, refused)),
+        StateKindWord::Subworkflow => StateKind::Subworkflow(subworkflow::read_subworkflow_state(reader, fields)),
+    }
+}
+
 /// The name of a state in the list form that is written as a key, `- DRAFT:`, with its body next to it.
 fn as_key(entries: &[YamlEntry]) -> Option<&YamlText> {
     let (first, rest) = entries.split_first()?;
-    let has = |key: &str| rest.iter().any(|e| &*e.key.value == key);
+    let has = |key: &str| rest.iter().any(|entry| &*entry.key.value == key);
     let capital = first.key.value.starts_with(|c: char| c.is_uppercase());
-    (first.value.is_null() && capital && has("kind") && !has("name")).then_some(&first.key)
+    if first.value.is_null() && capital && has("kind") && !has("name") { Some(&first.key) } else { None }
 }
 
 fn report_as_key(reader: &ManifestReader<'_>, name: &YamlText) {
@@ -206,21 +229,23 @@ fn without_first(node: &YamlNode) -> YamlNode {
 
 /// The targets in a misspelt `transitions` list.
 fn lost(entries: &[YamlEntry]) -> Vec<Arc<str>> {
-    let near = |e: &&YamlEntry| {
-        matches!(&*e.key.value, "transitions" | "next" | "on" | "edges" | "goto")
-            || suggestions::find_near_match(&e.key.value, ["transitions"]).is_some()
-    };
-    let target = |n: &YamlNode| Some(n.as_mapping()?.get("target")?.value.as_string()?.value.clone());
-    let mut all = Vec::new();
-    for entry in entries.iter().filter(near) {
+    let target = |node: &YamlNode| Some(node.as_mapping()?.get("target")?.value.as_string()?.value.clone());
+    let mut targets = Vec::new();
+    for entry in entries {
+        let key = &*entry.key.value;
+        if !matches!(key, "transitions" | "next" | "on" | "edges" | "goto")
+            && suggestions::find_near_match(key, ["transitions"]).is_none()
+        {
+            continue;
+        }
         match &*entry.value.kind {
-            YamlNodeKind::Sequence(items) => all.extend(items.iter().filter_map(target)),
-            YamlNodeKind::Scalar(_, text) => all.push(text.value.clone()),
+            YamlNodeKind::Sequence(items) => targets.extend(items.iter().filter_map(target)),
+            YamlNodeKind::Scalar(_, text) => targets.push(text.value.clone()),
             // The target is unknown, so it may be any state.
-            YamlNodeKind::Mapping(_) => all.push(target(&entry.value).unwrap_or_default()),
+            YamlNodeKind::Mapping(_) => targets.push(target(&entry.value).unwrap_or_default()),
         }
     }
-    all
+    targets
 }
 
 fn kind_word(reader: &ManifestReader<'_>, node: &YamlNode) -> Option<StateKindWord> {

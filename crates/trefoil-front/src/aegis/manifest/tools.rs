@@ -29,9 +29,11 @@ pub fn read_tools(reader: &ManifestReader<'_>, node: &YamlNode) -> Vec<AegisTool
 fn tool(reader: &ManifestReader<'_>, item: &YamlNode) -> Option<AegisTool> {
     if let Some(name) = item.as_string() {
         // The original system ignores empty names.
+        if name.value.is_empty() {
+            return None;
+        }
         let server = name.value.strip_prefix(SERVER).filter(|server| !server.is_empty());
-        let (server, only) = server.map(parts).unzip();
-        return (!name.value.is_empty()).then(|| AegisTool { name: name.clone(), server, only: only.flatten() });
+        return Some(offered_tool(name.clone(), server));
     }
     let mut tool = reader.read_mapping(item, "a tool")?;
     let (name, server) = (tool.require_text("name").cloned(), tool.read_text("server").cloned());
@@ -40,16 +42,22 @@ fn tool(reader: &ManifestReader<'_>, item: &YamlNode) -> Option<AegisTool> {
         tool.no_effect(&["config"], "a server is configured in `trefoil.toml`");
     }
     tool.report_misspelt();
-    let written = server.as_ref().map(|server| server.value.strip_prefix(SERVER).unwrap_or(&server.value));
-    let (server, only) = written.map(parts).unzip();
-    Some(AegisTool { name: name?, server, only: only.flatten() })
+    let server = server.as_ref().map(|server| server.value.strip_prefix(SERVER).unwrap_or(&server.value));
+    Some(offered_tool(name?, server))
+}
+
+fn offered_tool(name: YamlText, server: Option<&str>) -> AegisTool {
+    let Some(server) = server else { return AegisTool { name, server: None, only: None } };
+    let (server, only) = parts(server);
+    AegisTool { name, server: Some(server), only }
 }
 
 /// A server, and one of its tools. An address also contains slashes.
 fn parts(text: &str) -> (Arc<str>, Option<Arc<str>>) {
-    match text.split_once('/').filter(|(server, tool)| !text.contains("://") && !server.is_empty() && !tool.is_empty())
-    {
-        Some((server, tool)) => (server.into(), Some(tool.into())),
-        None => (text.into(), None),
+    match text.split_once('/') {
+        Some((server, tool)) if !text.contains("://") && !server.is_empty() && !tool.is_empty() => {
+            (server.into(), Some(tool.into()))
+        }
+        _ => (text.into(), None),
     }
 }

@@ -136,9 +136,10 @@ pub fn read_all(reader: &ManifestReader<'_>, node: &YamlNode) -> Vec<AegisTransi
     let of_success = |t: &&AegisTransition| {
         !matches!(t.condition, Some(TransitionCondition::OnFailure | TransitionCondition::Custom(_)) | None)
     };
-    for (i, transition) in transitions.iter().enumerate().filter(|(_, t)| t.unconditional) {
-        let mut dead = transitions.iter().skip(i + 1).filter(of_success);
-        if let Some(first) = dead.next() {
+    for (index, transition) in transitions.iter().enumerate() {
+        if transition.unconditional
+            && let Some(first) = transitions.iter().skip(index + 1).find(of_success)
+        {
             let message = "a transition without `condition` is always taken, so the ones after it never are";
             let d = Diagnostic::new_warning("missing-key", reader.location_of(transition.at), message);
             reader.report_finding(
@@ -203,12 +204,12 @@ fn read(reader: &ManifestReader<'_>, node: &YamlNode) -> Option<AegisTransition>
     let target = read_target(&mut fields);
     let feedback = fields.read_text("feedback").cloned();
     let written = fields.take("condition");
-    let at = written.map_or(fields.head_span(), |e| e.value.span);
-    let condition = match written {
-        None => Some(TransitionCondition::Always),
+    let (at, condition) = match written {
+        None => (fields.head_span(), Some(TransitionCondition::Always)),
         Some(entry) => {
+            let at = entry.value.span;
             let word = read_word(reader, &entry.value);
-            word.and_then(|word| read_condition(&mut fields, word, at))
+            (at, word.and_then(|word| read_condition(&mut fields, word, at)))
         }
     };
     for key in PARAMETERS {
@@ -218,7 +219,7 @@ fn read(reader: &ManifestReader<'_>, node: &YamlNode) -> Option<AegisTransition>
             let d = Diagnostic::new_warning(
                 "no-effect",
                 reader.location_of(entry.key.span),
-                match written.and_then(|w| w.value.as_string()) {
+                match written.and_then(|entry| entry.value.as_string()) {
                     Some(word) => format!("`{key}` has no effect: the condition `{}` does not use it", word.value),
                     None => format!("`{key}` has no effect: a transition without `condition` is always taken"),
                 },
@@ -278,41 +279,22 @@ fn read_condition(fields: &mut MappingReader<'_, '_>, word: &'static str, at: Sp
         }
         "score_above" => TransitionCondition::ScoreAbove(number(fields, word, "threshold", 0.0, at)?),
         "score_below" => TransitionCondition::ScoreBelow(number(fields, word, "threshold", 1.0, at)?),
-        "score_between" => {
-            let (min, max) = (number(fields, word, "min", 0.0, at), number(fields, word, "max", 1.0, at));
-            let (min, max) = min.zip(max)?;
-            if min > max {
-                let place = |key: &str| fields.entries().iter().find(|e| &*e.key.value == key).map(|e| e.value.span);
-                let (min_at, max_at) = (place("min"), place("max"));
-                let d = Diagnostic::new_error(
-                    "out-of-range",
-                    fields.reader.location_of(min_at.or(max_at).unwrap_or(at)),
-                    format!("`min` {min} is above `max` {max}"),
-                );
-                fields.reader.report_finding(match max_at.filter(|_| min_at.is_some()) {
-                    Some(max_at) => d.with_label(fields.reader.location_of(max_at), "the upper bound"),
-                    None => d,
-                });
-                return None;
-            }
-            TransitionCondition::ScoreBetween(min, max)
-        }
+        "score_between" => read_score_range(fields, word, at)?,
         "confidence_above" => TransitionCondition::ConfidenceAbove(number(fields, word, "threshold", 0.0, at)?),
         "score_and_confidence_above" => {
             let score = number(fields, word, "threshold", 0.0, at);
             let confidence = optional(fields, "confidence");
-            let (score, confidence) = score.zip(confidence)?;
+            let (score, confidence) = (score?, confidence?);
             TransitionCondition::ScoreAndConfidenceAbove(score, confidence.unwrap_or(score))
         }
         "consensus" => {
             let threshold = optional(fields, "threshold");
             let agreement = take_spelled(fields, "agreement", "min_agreement_confidence");
             let agreement = match agreement {
-                Some(e) => fields.reader.read_number(&e.value, "agreement", 0.0..=1.0).map(Some),
+                Some(entry) => fields.reader.read_number(&entry.value, "agreement", 0.0..=1.0).map(Some),
                 None => Some(None),
             };
-            let (threshold, agreement) = threshold.zip(agreement)?;
-            TransitionCondition::Consensus { threshold, agreement }
+            TransitionCondition::Consensus { threshold: threshold?, agreement: agreement? }
         }
         "all_approved" => TransitionCondition::AllApproved(optional(fields, "threshold")?.unwrap_or(0.8)),
         "any_rejected" => TransitionCondition::AnyRejected(optional(fields, "threshold")?.unwrap_or(0.8)),
@@ -332,11 +314,30 @@ fn read_condition(fields: &mut MappingReader<'_, '_>, word: &'static str, at: Sp
     })
 }
 
+fn read_score_range(fields: &mut MappingReader<'_, '_>, word: &str, at: Span) -> Option<TransitionCondition> {
+    let (min, max) = (number(fields, word, "min", 0.0, at), number(fields, word, "max", 1.0, at));
+    let (min, max) = (min?, max?);
+    if min <= max {
+        return Some(TransitionCondition::ScoreBetween(min, max));
+    }
+    let message = format!("`min` {min} is above `max` {max}");
+    let reader = fields.reader;
+    let error = |at: Span| Diagnostic::new_error("out-of-range", reader.location_of(at), message);
+    reader.report_finding(match (fields.peek_entry("min"), fields.peek_entry("max")) {
+        (Some(min), Some(max)) => {
+            error(min.value.span).with_label(reader.location_of(max.value.span), "the upper bound")
+        }
+        (Some(only), None) | (None, Some(only)) => error(only.value.span),
+        (None, None) => error(at),
+    });
+    None
+}
+
 /// An optional number from 0 to 1; outer `None`: it is invalid (reported).
 fn optional(fields: &mut MappingReader<'_, '_>, key: &'static str) -> Option<Option<f64>> {
     let written = fields.peek_entry(key).is_some();
     let number = fields.read_number(key, 0.0..=1.0);
-    (number.is_some() || !written).then_some(number)
+    if number.is_some() || !written { Some(number) } else { None }
 }
 
 /// A number for which the original system uses 0 or 1 by default, which is rarely intended. `None`: it is invalid

@@ -115,7 +115,7 @@ fn check_volumes(reader: &ManifestReader<'_>, node: &YamlNode) {
     for item in reader.read_list(node, "volumes").unwrap_or_default() {
         let Some(mut volume) = reader.read_mapping(item, "a volume") else { continue };
         check_keys(&mut volume, VOLUME_KEYS);
-        if let Some(mount) = volume.take("mount_path").and_then(|e| e.value.as_string()) {
+        if let Some(mount) = volume.take("mount_path").and_then(|entry| entry.value.as_string()) {
             report_mount_overlap(reader, &mounts, mount);
             mounts.push(mount.clone());
         }
@@ -126,12 +126,12 @@ fn check_volumes(reader: &ManifestReader<'_>, node: &YamlNode) {
 /// Reports a volume that is mounted at or below the mount of another one. A mount below the workspace itself is
 /// allowed.
 pub fn report_mount_overlap(reader: &ManifestReader<'_>, mounts: &[YamlText], mount: &YamlText) {
-    let below = |a: &str, b: &str| {
-        let inner = a.strip_prefix(b).filter(|_| b.trim_end_matches('/') != "/workspace");
-        inner.is_some_and(|rest| rest.starts_with('/'))
+    let below = |inner: &str, outer: &str| match inner.strip_prefix(outer) {
+        Some(rest) => rest.starts_with('/') && outer.trim_end_matches('/') != "/workspace",
+        None => false,
     };
-    let inside = |a: &str, b: &str| a == b || below(a, b);
-    if let Some(first) = mounts.iter().find(|m| inside(&m.value, &mount.value) || inside(&mount.value, &m.value)) {
+    let overlap = |one: &str, other: &str| one == other || below(one, other) || below(other, one);
+    if let Some(first) = mounts.iter().find(|earlier| overlap(&earlier.value, &mount.value)) {
         let at = reader.location_of(mount.span);
         let d = Diagnostic::new_warning("overlapping-mounts", at, "two volumes have overlapping mount paths");
         reader.report_finding(d.with_label(reader.location_of(first.span), "the other one"));
@@ -173,7 +173,7 @@ pub fn check_advanced(reader: &ManifestReader<'_>, node: &YamlNode) {
 pub fn check_schedule(reader: &ManifestReader<'_>, node: &YamlNode) {
     let Some(mut fields) = reader.read_mapping(node, "schedule") else { return };
     let kinds = [("cron", 0), ("interval", 1), ("manual", 2)];
-    match fields.require_entry("type").and_then(|e| reader.read_word(&e.value, "type", &kinds)) {
+    match fields.require_word("type", &kinds) {
         Some(0) => check_keys(
             &mut fields,
             &[("cron", UnsupportedValueType::Cron, true), ("timezone", UnsupportedValueType::Text, false)],
@@ -189,7 +189,8 @@ pub fn check_schedule(reader: &ManifestReader<'_>, node: &YamlNode) {
 /// `delivery`.
 pub fn check_delivery(reader: &ManifestReader<'_>, node: &YamlNode) {
     let Some(mut fields) = reader.read_mapping(node, "delivery") else { return };
-    let items = fields.require_entry("destinations").and_then(|e| reader.read_list(&e.value, "destinations"));
+    let destinations = fields.require_entry("destinations");
+    let items = destinations.and_then(|entry| reader.read_list(&entry.value, "destinations"));
     for item in items.unwrap_or_default() {
         let Some(mut destination) = reader.read_mapping(item, "a destination") else { continue };
         let keys: &[UnsupportedKey] = &[
@@ -222,8 +223,16 @@ pub fn output_handler(handler: &mut MappingReader<'_, '_>, kind: &str) -> Vec<Ya
     };
     check_keys(handler, keys);
     check_keys(handler, &[("timeout_seconds", UnsupportedValueType::Count(1, 31_536_000), false)]);
-    let templates = keys.iter().filter(|(_, part, _)| matches!(part, UnsupportedValueType::Template));
-    templates.filter_map(|(key, ..)| handler.peek_entry(key)?.value.as_string().cloned()).collect()
+    let mut templates = Vec::new();
+    for (key, part, _) in keys {
+        if matches!(part, UnsupportedValueType::Template)
+            && let Some(entry) = handler.peek_entry(key)
+            && let Some(text) = entry.value.as_string()
+        {
+            templates.push(text.clone());
+        }
+    }
+    templates
 }
 
 /// `runtime` except model and temperature. Returns the entries that are present.
@@ -238,7 +247,7 @@ pub fn check_runtime<'n>(runtime: &mut MappingReader<'n, '_>) -> Vec<&'n YamlEnt
     check_keys(runtime, keys);
     let reader = runtime.reader;
     let entries: Vec<&YamlEntry> = keys.iter().filter_map(|(key, ..)| runtime.take(key)).collect();
-    let of = |name: &str| entries.iter().find(|e| &*e.key.value == name);
+    let of = |name: &str| entries.iter().find(|entry| &*entry.key.value == name);
     if let (Some(language), Some(image)) = (of("language"), of("image")) {
         let (first, second) =
             if language.key.span.start < image.key.span.start { (language, image) } else { (image, language) };
@@ -278,15 +287,19 @@ pub fn check_keys(fields: &mut MappingReader<'_, '_>, keys: &[UnsupportedKey]) {
 fn check(reader: &ManifestReader<'_>, entry: &YamlEntry, key: &'static str, part: UnsupportedValueType) {
     let node = &entry.value;
     let refuse = |help: &str| {
-        let shown = node.as_string().map_or_else(|| node.kind_description().to_owned(), |t| format!("`{}`", t.value));
+        let shown = match node.as_string() {
+            Some(text) => format!("`{}`", text.value),
+            None => node.kind_description().to_owned(),
+        };
         let d =
             Diagnostic::new_error("unknown-value", reader.location_of(node.span), format!("`{key}` cannot be {shown}"));
         reader.report_finding(d.with_help(help));
     };
-    let text = || reader.read_text(node, key).map(|t| &*t.value);
     match part {
         UnsupportedValueType::Text => {
-            if text().is_some_and(|t| t.trim().is_empty()) {
+            if let Some(text) = reader.read_text(node, key)
+                && text.value.trim().is_empty()
+            {
                 reader.report_error("missing-key", node.span, format!("`{key}` is blank"));
             }
         }
@@ -304,19 +317,26 @@ fn check(reader: &ManifestReader<'_>, entry: &YamlEntry, key: &'static str, part
             _ => reader.wrong_type(node, key, "an amount such as `512Mi`"),
         },
         UnsupportedValueType::Workspace => {
-            let inside = |t: &str| t == "/workspace" || t.starts_with("/workspace/");
-            if text().is_some_and(|t| !inside(t)) {
+            let is_inside = |path: &str| path == "/workspace" || path.starts_with("/workspace/");
+            if let Some(text) = reader.read_text(node, key)
+                && !is_inside(&text.value)
+            {
                 refuse("use `/workspace` or a path under it");
             }
         }
         UnsupportedValueType::Address => {
-            let whole = |t: &str| t.starts_with("https://") || t.starts_with("http://") || t.starts_with("{{");
-            if text().is_some_and(|t| !whole(t)) {
+            let is_whole =
+                |url: &str| url.starts_with("https://") || url.starts_with("http://") || url.starts_with("{{");
+            if let Some(text) = reader.read_text(node, key)
+                && !is_whole(&text.value)
+            {
                 refuse("write the full URL, such as `https://example.org/results`");
             }
         }
         UnsupportedValueType::Cron => {
-            if text().is_some_and(|t| !is_cron(t)) {
+            if let Some(text) = reader.read_text(node, key)
+                && !is_cron(&text.value)
+            {
                 refuse("write five fields, such as `0 8 * * 1-5` for 8:00 on weekdays");
             }
         }
@@ -334,7 +354,7 @@ fn is_size(text: &str) -> bool {
     let (number, unit) = text.split_at(end);
     const UNITS: &[&str] =
         &["", "b", "k", "m", "g", "t", "kb", "mb", "gb", "tb", "ki", "mi", "gi", "ti", "kib", "mib", "gib", "tib"];
-    number.parse::<f64>().is_ok_and(|n| n > 0.0) && UNITS.contains(&&*unit.trim().to_ascii_lowercase())
+    matches!(number.parse::<f64>(), Ok(amount) if amount > 0.0) && UNITS.contains(&&*unit.trim().to_ascii_lowercase())
 }
 
 /// Whether a text has five to seven cron fields or is a named schedule.

@@ -78,22 +78,16 @@ pub fn read_workflow(reader: &ManifestReader<'_>, fields: &mut MappingReader<'_,
         span: head,
         whole: fields.span,
     };
-    if let Some(mut m) = fields.require_entry("metadata").and_then(|e| reader.read_mapping(&e.value, "metadata")) {
-        workflow.identity = metadata::read_identity(&mut m, AegisUnitKind::Workflow);
-        let read = |e: &trefoil_syntax::yaml::YamlEntry| schema::read_json_schema(reader, &e.value, &e.key.value);
-        workflow.input_schema = m.take("input_schema").and_then(read);
-        workflow.output_schema = m.take("output_schema").and_then(read);
-        workflow.output_template = m.take("output_template").map(|e| e.value.clone());
-        let template = workflow.output_template.as_ref();
-        if let Some(mapping) = template.and_then(|node| node.as_mapping()) {
-            let declared =
-                workflow.output_schema.iter().flat_map(|schema| schema.declared_properties().map(|(key, _)| &**key));
-            reader.note_blocks(mapping, &declared.collect::<Vec<_>>(), &[], reader.block_count());
+    if let Some(mut metadata) = fields.require_mapping("metadata") {
+        workflow.identity = metadata::read_identity(&mut metadata, AegisUnitKind::Workflow);
+        let read = |entry: &YamlEntry| schema::read_json_schema(reader, &entry.value, &entry.key.value);
+        workflow.input_schema = metadata.take("input_schema").and_then(read);
+        workflow.output_schema = metadata.take("output_schema").and_then(read);
+        if let Some(entry) = metadata.take("output_template") {
+            note_output_template(reader, &entry.value, workflow.output_schema.as_ref());
+            workflow.output_template = Some(entry.value.clone());
         }
-        if let Some(node) = template.filter(|node| node.as_mapping().is_none()) {
-            reader.wrong_type(node, "output_template", "a mapping");
-        }
-        m.finish_mapping();
+        metadata.finish_mapping();
     }
     if let Some(entry) = fields.require_entry("spec") {
         workflow.span = entry.key.span;
@@ -105,22 +99,40 @@ pub fn read_workflow(reader: &ManifestReader<'_>, fields: &mut MappingReader<'_,
     workflow
 }
 
+/// Records the block texts of the output's template, whose keys are those of its schema.
+fn note_output_template(reader: &ManifestReader<'_>, template: &YamlNode, schema: Option<&JsonSchema>) {
+    let Some(mapping) = template.as_mapping() else {
+        reader.wrong_type(template, "output_template", "a mapping");
+        return;
+    };
+    let mut declared: Vec<&str> = Vec::new();
+    if let Some(schema) = schema {
+        declared.extend(schema.declared_properties().map(|(key, _)| &**key));
+    }
+    reader.note_blocks(mapping, &declared, &[], reader.block_count());
+}
+
 fn read_spec(reader: &ManifestReader<'_>, spec: &mut MappingReader<'_, '_>, workflow: &mut AegisWorkflowManifest) {
     spec.also_called(key_synonyms::WORKFLOW);
     spec.set_foreign_keys(key_synonyms::NOT_WORKFLOW);
     if let Some(entry) = spec.take("context") {
         workflow.context_node = Some(entry.value.clone());
         match entry.value.as_mapping() {
-            Some(m) => workflow.context = m.entries.iter().map(|e| (e.key.clone(), to_value(&e.value))).collect(),
+            Some(context) => {
+                for entry in &context.entries {
+                    workflow.context.push((entry.key.clone(), to_value(&entry.value)));
+                }
+            }
             None => reader.wrong_type(&entry.value, "context", "a mapping"),
         }
     }
     if let Some(max) = spec.read_integer("max_total_transitions", 1..=100) {
         workflow.max_entries = u32::try_from(max).unwrap_or(50);
-        workflow.max_entries_at = spec.peek_entry("max_total_transitions").map(|e| e.value.span);
+        workflow.max_entries_at = spec.peek_entry("max_total_transitions").map(|entry| entry.value.span);
     }
-    workflow.shared_volumes =
-        spec.take("storage").map(|e| read_storage(reader, &e.value, e.key.span)).unwrap_or_default();
+    if let Some(entry) = spec.take("storage") {
+        workflow.shared_volumes = read_storage(reader, &entry.value, entry.key.span);
+    }
     if let Some(entry) = spec.take("volumes") {
         unsupported_parts::check_mounts(reader, &entry.value);
     }
@@ -161,22 +173,7 @@ fn read_states(reader: &ManifestReader<'_>, node: &YamlNode) -> Vec<AegisState> 
         return Vec::new();
     }
     let states: Vec<AegisState> = match &*node.kind {
-        YamlNodeKind::Mapping(m) => {
-            let mut states: Vec<AegisState> = Vec::with_capacity(m.entries.len());
-            let (first, rest) = m.entries.split_at(m.entries.iter().take_while(|e| is_misplaced(e)).count());
-            report_misplaced(reader, first, None);
-            let mut rest = rest.iter().peekable();
-            while let Some(state) = rest.next() {
-                let mut lost = Vec::new();
-                while let Some(entry) = rest.next_if(|e| is_misplaced(e)) {
-                    lost.push(entry.clone());
-                }
-                report_misplaced(reader, &lost, Some(&state.key.value));
-                // Read as it was meant, so that nothing is missing that is written.
-                states.extend(state::read_state(reader, &with_entries(&state.value, lost), Some(&state.key)));
-            }
-            states
-        }
+        YamlNodeKind::Mapping(mapping) => read_state_mapping(reader, mapping),
         YamlNodeKind::Sequence(items) => {
             items.iter().filter_map(|item| state::read_state(reader, item, None)).collect()
         }
@@ -185,14 +182,36 @@ fn read_states(reader: &ManifestReader<'_>, node: &YamlNode) -> Vec<AegisState> 
             return Vec::new();
         }
     };
-    if states.is_empty() && node.as_mapping().is_none_or(|m| m.entries.is_empty()) {
+    let has_entries = matches!(node.as_mapping(), Some(mapping) if !mapping.entries.is_empty());
+    if states.is_empty() && !has_entries {
         reader.report_error("missing-key", node.span, "a workflow needs at least one state");
     }
     let mut seen: HashMap<&str, Span> = HashMap::default();
-    for state in states.iter().filter(|s| !s.name.is_empty()) {
-        if let Some(first) = seen.insert(&state.name, state.span) {
+    for state in &states {
+        if !state.name.is_empty()
+            && let Some(first) = seen.insert(&state.name, state.span)
+        {
             reader.report_duplicate(state.span, first, format!("two states are named `{}`", state.name));
         }
+    }
+    states
+}
+
+/// Reads the states in the form of a mapping, each with the keys that were moved out of it.
+fn read_state_mapping(reader: &ManifestReader<'_>, mapping: &YamlMapping) -> Vec<AegisState> {
+    let mut states = Vec::with_capacity(mapping.entries.len());
+    let misplaced = mapping.entries.iter().take_while(|entry| is_misplaced(entry)).count();
+    let (first, rest) = mapping.entries.split_at(misplaced);
+    report_misplaced(reader, first, None);
+    let mut rest = rest.iter().peekable();
+    while let Some(state) = rest.next() {
+        let mut lost = Vec::new();
+        while let Some(entry) = rest.next_if(|entry| is_misplaced(entry)) {
+            lost.push(entry.clone());
+        }
+        report_misplaced(reader, &lost, Some(&state.key.value));
+        // Read as it was meant, so that nothing is missing that is written.
+        states.extend(state::read_state(reader, &with_entries(&state.value, lost), Some(&state.key)));
     }
     states
 }
@@ -200,7 +219,8 @@ fn read_states(reader: &ManifestReader<'_>, node: &YamlNode) -> Vec<AegisState> 
 /// Whether an entry next to the states is a key of a state, with its line moved to the left. A state is called by its author, and
 /// in capitals; what has the name of a key and is no mapping is one.
 fn is_misplaced(entry: &YamlEntry) -> bool {
-    key_synonyms::is_of_state(&entry.key.value) && entry.value.as_mapping().is_none_or(|m| m.get("kind").is_none())
+    let has_kind = matches!(entry.value.as_mapping(), Some(mapping) if mapping.get("kind").is_some());
+    key_synonyms::is_of_state(&entry.key.value) && !has_kind
 }
 
 /// Reports such entries after a state, or before all of them.

@@ -37,16 +37,21 @@ impl AegisAgentNames {
         let input = slots.add_slot("input");
         let iteration = slots.add_slot("iteration_number");
         let previous_error = slots.add_slot("previous_error");
-        let called = intent.then(|| (slots.add_slot("call"), slots.add_slot("intent")));
+        let called = if intent { Some((slots.add_slot("call"), slots.add_slot("intent"))) } else { None };
         let mut baked = Vec::new();
         let prompt = PromptNames {
             input,
-            // If a run starts the agent directly, the intent is a property of its input.
-            intent: called
-                .map_or_else(|| Source::Member(input, name_path(&["intent"])), |(_, intent)| Source::Slot(intent)),
+            intent: match called {
+                Some((_, intent)) => Source::Slot(intent),
+                // If a run starts the agent directly, the intent is a property of its input.
+                None => Source::Member(input, name_path(&["intent"])),
+            },
             iteration,
             previous_error,
-            instruction: agent.instruction.as_ref().map_or("".into(), |t| Value::Str(t.value.clone())),
+            instruction: match &agent.instruction {
+                Some(text) => Value::Str(text.value.clone()),
+                None => "".into(),
+            },
             context: Value::from(context(project, document, agent, &mut baked)),
             skills: Value::from(skills(project, &mut baked)),
             declared: AegisInput::from_schema(document.file, agent.input_schema.as_ref()),

@@ -1,9 +1,8 @@
 //! The results of agents and workflows that a state calls, as declared in their own files.
 
-use std::sync::Arc;
-
 use trefoil_ir::types::ValueType;
 use trefoil_syntax::Location;
+use trefoil_syntax::yaml::YamlEntry;
 
 use crate::ManifestDocument;
 use crate::aegis::directory::AegisDirectory;
@@ -30,23 +29,35 @@ impl Default for UnitResult {
 impl UnitResult {
     /// The results of the units that a state calls, in order.
     pub fn of_state(directory: &AegisDirectory<'_>, state: Option<&StateKind>) -> Vec<Self> {
-        let of = |unit: AegisUnitKind, name: &Arc<str>| {
-            let answer = directory.document_of(unit, name).and_then(|document| match unit {
-                AegisUnitKind::Agent => Self::of_agent(document),
-                AegisUnitKind::Workflow => Self::of_workflow(document),
-            });
-            answer.unwrap_or_default()
-        };
+        let mut results = Vec::new();
         match state {
-            Some(StateKind::Agent(state)) => state.agent.iter().map(|a| of(AegisUnitKind::Agent, &a.value)).collect(),
+            Some(StateKind::Agent(state)) => {
+                if let Some(agent) = &state.agent {
+                    results.push(Self::of_unit(directory, AegisUnitKind::Agent, &agent.value));
+                }
+            }
             Some(StateKind::Parallel(state)) => {
-                state.agents.iter().map(|a| of(AegisUnitKind::Agent, &a.agent.value)).collect()
+                for branch in &state.agents {
+                    results.push(Self::of_unit(directory, AegisUnitKind::Agent, &branch.agent.value));
+                }
             }
             Some(StateKind::Subworkflow(state)) if state.blocking => {
-                state.workflow.iter().map(|w| of(AegisUnitKind::Workflow, &w.value)).collect()
+                if let Some(workflow) = &state.workflow {
+                    results.push(Self::of_unit(directory, AegisUnitKind::Workflow, &workflow.value));
+                }
             }
-            _ => Vec::new(),
+            _ => {}
         }
+        results
+    }
+
+    fn of_unit(directory: &AegisDirectory<'_>, unit: AegisUnitKind, name: &str) -> Self {
+        let Some(document) = directory.document_of(unit, name) else { return Self::default() };
+        let answer = match unit {
+            AegisUnitKind::Agent => Self::of_agent(document),
+            AegisUnitKind::Workflow => Self::of_workflow(document),
+        };
+        answer.unwrap_or_default()
     }
 
     fn of_agent(document: &ManifestDocument) -> Option<Self> {
@@ -59,16 +70,23 @@ impl UnitResult {
     fn of_workflow(document: &ManifestDocument) -> Option<Self> {
         let template = manifest::of_metadata(&document.root, "output_template")?.as_mapping()?;
         let node = manifest::of_metadata(&document.root, "output_schema");
-        let declared = node.map_or(ValueType::Any, |node| ValueType::from_schema(&to_value(node)));
-        let places = node.map(|n| property_declarations(document.file, n, &declared)).unwrap_or_default();
-        let keys = template.entries.iter().map(|entry| &entry.key.value);
-        let schema = ValueType::optional_fields(keys.map(|key| (key.clone(), declared.property_type(key))));
-        let members = template.entries.iter().map(|entry| {
-            let key = &entry.key;
-            let own = || (Some(Location::new(document.file, key.content_span())), MemberDeclarations::default());
-            let (at, inner) = places.get(&key.value).unwrap_or_else(own);
-            (key.value.clone(), at, inner)
-        });
-        Some(Self { schema, members: MemberDeclarations::from_members(members.collect()) })
+        let mut declared = ValueType::Any;
+        let mut places = MemberDeclarations::default();
+        if let Some(node) = node {
+            declared = ValueType::from_schema(&to_value(node));
+            places = property_declarations(document.file, node, &declared);
+        }
+        let mut fields = Vec::with_capacity(template.entries.len());
+        let mut members = Vec::with_capacity(template.entries.len());
+        for YamlEntry { key, .. } in &template.entries {
+            let (at, inner) = match places.get(&key.value) {
+                Some(declaration) => declaration,
+                None => (Some(Location::new(document.file, key.content_span())), MemberDeclarations::default()),
+            };
+            fields.push((key.value.clone(), declared.property_type(&key.value)));
+            members.push((key.value.clone(), at, inner));
+        }
+        let schema = ValueType::optional_fields(fields);
+        Some(Self { schema, members: MemberDeclarations::from_members(members) })
     }
 }

@@ -13,8 +13,10 @@ use crate::names::{FixedObject, NameEntry, NameKind, NameMatch, NameResolver, al
 
 /// A field of the input of a run or an agent; the fields in `free` need no declaration.
 pub fn input_field(input: &AegisInput, name: &str, free: &[&str]) -> NameMatch {
-    let declared = input.schema.as_ref().and_then(|s| Some((s, s.of.as_object()?.members.get(name)?)));
-    if let Some((schema, of)) = declared {
+    if let Some(schema) = &input.schema
+        && let Some(object) = schema.of.as_object()
+        && let Some(of) = object.members.get(name)
+    {
         let sure = schema.requires_property(name) || of.schema_keyword("default").is_some();
         let (at, inner) = input.members.get(name).unwrap_or_default();
         let entry = NameEntry::new(of.clone()).with_defined(if sure {
@@ -30,7 +32,7 @@ pub fn input_field(input: &AegisInput, name: &str, free: &[&str]) -> NameMatch {
     }
     let entry = allow_other_members(NameEntry::new(ValueType::Any).with_defined(ValuePresence::Sometimes))
         .with_kind(NameKind::Input);
-    let closed = input.schema.as_ref().is_some_and(|s| s.of_objects() && s.is_closed());
+    let closed = matches!(&input.schema, Some(schema) if schema.of_objects() && schema.is_closed());
     match name {
         _ if free.contains(&name) => NameMatch::Is(entry),
         _ if closed => NameMatch::Maybe(entry.with_defined(ValuePresence::Never)),

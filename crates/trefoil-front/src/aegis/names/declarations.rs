@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use trefoil_ir::types::ValueType;
 use trefoil_ir::{BrokenTransition, DeclarationKind, ImpossibleCondition};
+use trefoil_syntax::yaml::YamlNode;
 use trefoil_syntax::{Location, suggestions};
 
 use super::result;
@@ -27,26 +28,40 @@ fn properties(reader: &ManifestReader<'_>, schema: Option<&JsonSchema>, kind: De
 /// Records transitions whose target is not a state. If the target resembles a state, that one was probably meant;
 /// otherwise any state may have been.
 fn declare_leads(reader: &ManifestReader<'_>, workflow: &AegisWorkflowManifest, names: &WorkflowNames) {
-    let near = |word: &str| names.state_index(suggestions::find_near_match(word, names.state_names())?.name);
-    let place = |state: usize| names.states.get(state).map(|named| named.span);
-    let lead = |from: Location, target: Option<&str>| {
-        if target.is_some_and(|target| names.state_index(target).is_some()) {
-            return None;
-        }
-        Some(BrokenTransition { from, to: target.and_then(near).and_then(place) })
+    let record = |from: Location, to: Option<Location>| {
+        reader.record_facts(|facts| facts.add_broken_transition(BrokenTransition { from, to }));
     };
-    let initial =
-        workflow.initial.iter().filter_map(|text| lead(reader.location_of(workflow.identity.span), Some(&*text.value)));
-    let states = workflow.states.iter().zip(&names.states).flat_map(|(state, named)| {
-        let written = state.written_transitions().iter().map(|t| t.target.as_ref().map(|text| &*text.value));
-        let lost = state.lost.iter().map(|target| Some(&**target));
-        let lost = lost.map(|target| (target, true)).chain(written.map(|target| (target, false)));
-        lost.filter_map(|(target, lost)| match target.and_then(|target| names.state_index(target)).filter(|_| lost) {
-            Some(state) => Some(BrokenTransition { from: named.span, to: place(state) }),
-            None => lead(named.span, target),
-        })
-    });
-    initial.chain(states).for_each(|lead| reader.record_facts(|f| f.add_broken_transition(lead)));
+    if let Some(initial) = &workflow.initial
+        && names.state_index(&initial.value).is_none()
+    {
+        record(reader.location_of(workflow.identity.span), similar_state(names, &initial.value));
+    }
+    for (state, named) in workflow.states.iter().zip(&names.states) {
+        for target in &state.lost {
+            let to = match names.state_index(target) {
+                Some(state) => state_place(names, state),
+                None => similar_state(names, target),
+            };
+            record(named.span, to);
+        }
+        for transition in state.written_transitions() {
+            match &transition.target {
+                Some(target) if names.state_index(&target.value).is_some() => {}
+                Some(target) => record(named.span, similar_state(names, &target.value)),
+                None => record(named.span, None),
+            }
+        }
+    }
+}
+
+/// The place of the state whose name resembles a word.
+fn similar_state(names: &WorkflowNames, word: &str) -> Option<Location> {
+    let near = suggestions::find_near_match(word, names.state_names())?;
+    state_place(names, names.state_index(near.name)?)
+}
+
+fn state_place(names: &WorkflowNames, state: usize) -> Option<Location> {
+    Some(names.states.get(state)?.span)
 }
 
 /// Records conditions that can never hold for the result of their state.
@@ -72,7 +87,10 @@ pub fn declare_workflow(reader: &ManifestReader<'_>, workflow: &AegisWorkflowMan
     declare_leads(reader, workflow, names);
     declare_impossible(reader, workflow, names);
     let whole = reader.location_of(workflow.identity.at);
-    let output = workflow.output_schema.as_ref().map_or(ValueType::Any, |s| s.of.clone());
+    let output = match &workflow.output_schema {
+        Some(schema) => schema.of.clone(),
+        None => ValueType::Any,
+    };
     if !workflow.identity.name.is_empty() {
         let note = format!("a workflow of {}", name_facts::count_phrase(workflow.states.len(), "state"));
         let place = (whole, workflow.whole, None);
@@ -82,10 +100,23 @@ pub fn declare_workflow(reader: &ManifestReader<'_>, workflow: &AegisWorkflowMan
     properties(reader, workflow.output_schema.as_ref(), DeclarationKind::Property, whole);
     declare_output(reader, workflow, whole);
     for (key, _) in &workflow.context {
-        let schema = names.keys.get(&key.value).map_or(ValueType::Any, |k| k.schema.clone());
+        let schema = match names.keys.get(&key.value) {
+            Some(known) => known.schema.clone(),
+            None => ValueType::Any,
+        };
         let place = (reader.location_of(key.content_span()), key.span, Some(whole));
         record_declaration(reader, DeclarationKind::Key, key.value.clone(), place, schema, "in the context");
     }
+    declare_states(reader, workflow, names, whole);
+}
+
+/// Records the declarations of the states, and of the keys that they write.
+fn declare_states(
+    reader: &ManifestReader<'_>,
+    workflow: &AegisWorkflowManifest,
+    names: &Arc<WorkflowNames>,
+    whole: Location,
+) {
     for (index, (state, named)) in workflow.states.iter().zip(&names.states).enumerate() {
         if !state.name.is_empty() {
             let entry = result::result_entry(names, index, 1);
@@ -101,9 +132,9 @@ pub fn declare_workflow(reader: &ManifestReader<'_>, workflow: &AegisWorkflowMan
         }
         for (key, of) in written_keys(state, named) {
             let at = reader.location_of(key.content_span());
-            match names.keys.get(&key.value).filter(|known| known.at != at) {
-                Some(known) => name_facts::names_at(reader, at, Some(known.at)),
-                None => {
+            match names.keys.get(&key.value) {
+                Some(known) if known.at != at => name_facts::names_at(reader, at, Some(known.at)),
+                _ => {
                     let place = (at, key.span, Some(named.at));
                     record_declaration(
                         reader,
@@ -121,10 +152,16 @@ pub fn declare_workflow(reader: &ManifestReader<'_>, workflow: &AegisWorkflowMan
 
 /// The keys of the output, declared in the schema if it has them.
 fn declare_output(reader: &ManifestReader<'_>, workflow: &AegisWorkflowManifest, whole: Location) {
-    for entry in workflow.output_template.iter().filter_map(|n| n.as_mapping()).flat_map(|m| &m.entries) {
+    let Some(template) = workflow.output_template.as_ref().and_then(YamlNode::as_mapping) else { return };
+    for entry in &template.entries {
         let (key, at) = (&entry.key, reader.location_of(entry.key.content_span()));
-        let schema = workflow.output_schema.as_ref().filter(|s| s.declared_properties().any(|(p, _)| *p == key.value));
-        match schema.and_then(|s| property_declarations(at.file, &s.node, &s.of).declaration_of(&key.value)) {
+        let declared = match &workflow.output_schema {
+            Some(schema) if schema.declared_properties().any(|(property, _)| *property == key.value) => {
+                property_declarations(at.file, &schema.node, &schema.of).declaration_of(&key.value)
+            }
+            _ => None,
+        };
+        match declared {
             Some(declared) => name_facts::names_at(reader, at, Some(declared)),
             None => {
                 let place = (at, name_facts::key_value_span(entry), Some(whole));
@@ -145,12 +182,15 @@ fn declare_output(reader: &ManifestReader<'_>, workflow: &AegisWorkflowManifest,
 pub fn declare_agent(reader: &ManifestReader<'_>, agent: &AegisAgentManifest) {
     let at = reader.location_of(agent.identity.at);
     if !agent.identity.name.is_empty() {
-        let model = agent.model.as_ref().map_or("default", |m| &m.value);
+        let model = match &agent.model {
+            Some(model) => &*model.value,
+            None => "default",
+        };
         let place = (at, agent.whole, None);
         let note = format!("an agent on `{model}`");
         record_declaration(reader, DeclarationKind::Agent, agent.identity.name.clone(), place, ValueType::Any, &note);
     }
-    let answer = agent.execution.validation.iter().find_map(|v| match &v.kind {
+    let answer = agent.execution.validation.iter().find_map(|validator| match &validator.kind {
         ValidatorKindSpec::JsonSchema(schema) => Some(schema),
         _ => None,
     });

@@ -46,12 +46,14 @@ impl PromptNames {
         let text = || allow_other_members(NameEntry::new(ValueType::TEXT));
         let constant = |value: &Value| text().with_source(Source::Const(value.clone()), 1);
         let perhaps = |entry: NameEntry| entry.with_defined(ValuePresence::Sometimes);
-        let schema = self.declared.schema.as_ref().map_or(ValueType::Any, |s| s.of.clone());
+        let schema = match &self.declared.schema {
+            Some(schema) => schema.of.clone(),
+            None => ValueType::Any,
+        };
         let input = NameEntry { schema, ..NameEntry::from_names(PromptFields(self.clone())) }
             .with_source(Source::Slot(self.input), 1);
         let attached = Source::Member(self.input, name_path(&["attachments"]));
-        let repository = any().with_source(Source::Const(Value::Null), 1).with_note("a declared repository");
-        let names = [
+        let mut names = vec![
             ("instruction", constant(&self.instruction).with_note("`task.instruction`")),
             ("input", input.with_note("the input of the agent")),
             (
@@ -70,8 +72,11 @@ impl PromptNames {
             ("intent", perhaps(any()).with_source(self.intent.clone(), 1).with_note("the intent of the call")),
             ("attachments", perhaps(any()).with_source(attached, 1).with_note("the attachments of the call")),
         ];
-        let repository = self.has_repositories.then_some(("repository", repository));
-        FixedObject::new(names.into_iter().chain(repository)).read_whole(self.together(), 0)
+        if self.has_repositories {
+            let repository = any().with_source(Source::Const(Value::Null), 1).with_note("a declared repository");
+            names.push(("repository", repository));
+        }
+        FixedObject::new(names).read_whole(self.together(), 0)
     }
 
     /// Whether a path starts with a name available in a prompt.
@@ -160,8 +165,11 @@ impl NameResolver for PromptRoot {
     }
 
     fn all_entries(&self) -> Vec<(Arc<str>, NameEntry)> {
-        let fields = self.fields.all_entries().into_iter().map(|(name, field)| (format!("input.{name}").into(), field));
-        self.listed.all_entries().into_iter().chain(fields).collect()
+        let mut entries = self.listed.all_entries();
+        for (name, field) in self.fields.all_entries() {
+            entries.push((format!("input.{name}").into(), field));
+        }
+        entries
     }
 
     fn whole_source(&self) -> Option<PathSource> {

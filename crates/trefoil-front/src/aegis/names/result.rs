@@ -65,12 +65,14 @@ const METADATA: [&str; 9] = [
 /// The result of a state at this depth of a path. Does not say whether it exists at a place.
 pub fn result_entry(names: &Arc<WorkflowNames>, state: usize, depth: u16) -> NameEntry {
     let inside = ResultFields { names: names.clone(), state, depth };
-    let schema = names.states.get(state).map_or(ValueType::Any, |s| s.schema.clone());
-    let (at, outcome) = (names.states.get(state).map(|s| s.at), names.result_form(state));
+    let (schema, at) = match names.states.get(state) {
+        Some(named) => (named.schema.clone(), Some(named.at)),
+        None => (ValueType::Any, None),
+    };
     NameEntry { schema, ..NameEntry::from_names(inside) }
         .with_source(Source::Slot(names.state_slot(state)), depth)
         .with_declaration(at)
-        .with_note(note(outcome))
+        .with_note(note(names.result_form(state)))
         .with_kind(NameKind::Step(state))
 }
 
@@ -185,31 +187,26 @@ fn member(state: &AegisStateNames, depth: u16, at: &[&str]) -> NameEntry {
 /// Another workflow's result may have any members in addition to those of every state.
 fn open(state: &AegisStateNames) -> FixedObject {
     let of = state.answers.first().cloned().unwrap_or_default();
-    let fields: Vec<(Arc<str>, NameEntry)> = of
-        .schema
-        .object_members()
-        .map(|(name, schema)| {
-            let (at, inner) = of.members.get(name).unwrap_or_default();
-            (name.clone(), allow_other_members(NameEntry::new(schema.clone()).with_declaration(at).with_members(inner)))
-        })
-        .collect();
+    let mut fields: Vec<(Arc<str>, NameEntry)> =
+        vec![("status".into(), text()), ("error".into(), text()), ("output".into(), answer(Some(&of)))];
+    for (name, schema) in of.schema.object_members() {
+        let (at, inner) = of.members.get(name).unwrap_or_default();
+        let entry = NameEntry::new(schema.clone()).with_declaration(at).with_members(inner);
+        fields.push((name.clone(), allow_other_members(entry)));
+    }
     let closed = of.schema.as_object().is_some();
-    let own = [("status", text()), ("error", text()), ("output", answer(Some(&of)))];
-    let own = own.into_iter().map(|(name, entry)| (Arc::from(name), entry));
     let others = any().with_defined(if closed { ValuePresence::Never } else { ValuePresence::Always });
-    FixedObject::from_entries(own.chain(fields)).with_others(others)
+    FixedObject::from_entries(fields).with_others(others)
 }
 
 /// A number of a verdict, read from the answer.
 fn measure(state: &AegisStateNames, depth: u16, what: &str) -> NameEntry {
     let number = number().with_source(Source::Member(state.slot, name_path(&["output", what])), depth + 1);
-    let lacks = |answer: &UnitResult| {
-        answer.schema.value_kinds().is_some_and(|k| k.is_only(ValueKind::Object)) && answer.schema.never_has(what)
-    };
-    number.with_defined(if state.answers.first().is_some_and(lacks) {
-        ValuePresence::Never
-    } else {
-        ValuePresence::Always
+    let is_object =
+        |answer: &UnitResult| matches!(answer.schema.value_kinds(), Some(kinds) if kinds.is_only(ValueKind::Object));
+    number.with_defined(match state.answers.first() {
+        Some(answer) if is_object(answer) && answer.schema.never_has(what) => ValuePresence::Never,
+        _ => ValuePresence::Always,
     })
 }
 
@@ -252,9 +249,10 @@ fn number() -> NameEntry {
 }
 
 fn answer(of: Option<&UnitResult>) -> NameEntry {
-    of.map_or_else(any, |answer| {
-        allow_other_members(NameEntry::new(answer.schema.clone()).with_members(answer.members.clone()))
-    })
+    match of {
+        Some(answer) => allow_other_members(NameEntry::new(answer.schema.clone()).with_members(answer.members.clone())),
+        None => any(),
+    }
 }
 
 fn container_field(name: &str) -> NameEntry {
@@ -272,13 +270,13 @@ fn container() -> NameEntry {
 /// A field of the result of several agents. If the results of all have the same type, so do the items of its lists.
 fn parallel(answers: &[UnitResult], name: &str) -> NameEntry {
     let alike = || match answers {
-        [first, rest @ ..] if rest.iter().all(|a| a.schema == first.schema) => first.schema.clone(),
+        [first, rest @ ..] if rest.iter().all(|answer| answer.schema == first.schema) => first.schema.clone(),
         _ => ValueType::Any,
     };
     let list = |schema: ValueType, of: &dyn Fn(&UnitResult) -> MemberDeclarations| {
-        let each = answers.iter().enumerate().map(|(i, a)| (Arc::from(i.to_string()), None, of(a)));
+        let items = answers.iter().enumerate().map(|(index, answer)| (Arc::from(index.to_string()), None, of(answer)));
         allow_other_members(
-            NameEntry::new(ValueType::list_of(schema)).with_members(MemberDeclarations::from_members(each.collect())),
+            NameEntry::new(ValueType::list_of(schema)).with_members(MemberDeclarations::from_members(items.collect())),
         )
     };
     match name {
@@ -297,8 +295,12 @@ fn parallel(answers: &[UnitResult], name: &str) -> NameEntry {
             let output = |answer: &UnitResult| {
                 MemberDeclarations::from_members(vec![(Arc::from("output"), None, answer.members.clone())])
             };
-            let each = [("output", alike()), ("score", ValueType::NUMBER), ("confidence", ValueType::NUMBER)];
-            list(ValueType::optional_fields(each.into_iter().map(|(name, schema)| (Arc::from(name), schema))), &output)
+            let fields = [
+                ("output".into(), alike()),
+                ("score".into(), ValueType::NUMBER),
+                ("confidence".into(), ValueType::NUMBER),
+            ];
+            list(ValueType::optional_fields(fields), &output)
         }
         "output" => list(alike(), &|answer| answer.members.clone()),
         _ => number(),

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use trefoil_ir::types::ValueType;
-use trefoil_ir::{Source, ValuePresence};
+use trefoil_ir::{SlotId, Source, ValuePresence};
 use trefoil_template::{PathSegment, Value};
 
 use super::blackboard::{BlackboardKeys, StartFields};
 use super::spelling::{name_path, plain_names};
 use super::state_order::StatePrecedence;
-use super::workflow_names::{RenderMoment, StateResultForm, WorkflowNames};
+use super::workflow_names::{AegisStateNames, RenderMoment, StateResultForm, WorkflowNames};
 use super::{composed_objects, result};
 use crate::names::{
     BoundPath, FixedObject, MissingValueReason, NameAbsence, NameEntry, NameKind, NameMatch, NameResolver,
@@ -31,7 +31,6 @@ struct WorkflowRoot {
 
 impl NameResolver for WorkflowRoot {
     fn get(&self, name: &str) -> NameMatch {
-        let fixed = self.names.fixed;
         let here = self.depth + 1;
         NameMatch::Is(match name {
             "blackboard" if self.depth == 0 => self.blackboard(),
@@ -43,11 +42,11 @@ impl NameResolver for WorkflowRoot {
                 FixedObject::new([("id", text().with_source(Source::RunId, here + 1))]).as_namespace().into_entry()
             }
             "iteration_number" => allow_other_members(NameEntry::new(ValueType::INTEGER))
-                .with_source(Source::Slot(self.rounds().map_or(fixed.visit, |(round, _)| round)), here)
+                .with_source(Source::Slot(self.rounds().0), here)
                 .with_note("the number of this visit, or round of judges, from 1"),
             "previous_error" => text()
                 .with_defined(ValuePresence::Sometimes)
-                .with_source(Source::Slot(self.rounds().map_or(fixed.previous_error, |(_, error)| error)), here)
+                .with_source(Source::Slot(self.rounds().1), here)
                 .with_note("why the last one failed"),
             _ => return self.written(name),
         })
@@ -55,31 +54,43 @@ impl NameResolver for WorkflowRoot {
 
     /// The names that editors suggest; objects of the format itself are replaced by their members.
     fn all_entries(&self) -> Vec<(Arc<str>, NameEntry)> {
-        let states = self.names.states.iter().filter(|s| !s.name.is_empty()).map(|s| s.name.clone());
-        let mut names: Vec<Arc<str>> = states.collect();
-        names.extend(self.moment.finished_state().map(|_| "state_output".into()));
+        let mut names: Vec<Arc<str>> = Vec::new();
+        for state in &self.names.states {
+            if !state.name.is_empty() {
+                names.push(state.name.clone());
+            }
+        }
+        if self.moment.finished_state().is_some() {
+            names.push("state_output".into());
+        }
         names.extend(self.names.keys.keys().cloned());
         names.push("input".into());
-        names.extend(self.names.input.field_names().map(|field| format!("input.{field}").into()));
-        let own = ["workflow.context", "blackboard", "workflow.name", "workflow.task", "state.feedback"];
-        names.extend(own.map(Arc::from));
+        for field in self.names.input.field_names() {
+            names.push(format!("input.{field}").into());
+        }
+        for name in ["workflow.context", "blackboard", "workflow.name", "workflow.task", "state.feedback"] {
+            names.push(name.into());
+        }
         if self.names.states.iter().any(|s| s.outcome == StateResultForm::Human) {
             names.push("human.feedback".into());
         }
-        names.extend(["iteration_number", "previous_error", "execution.id", "intent"].map(Arc::from));
+        for name in ["iteration_number", "previous_error", "execution.id", "intent"] {
+            names.push(name.into());
+        }
         let root = root_entry(&self.names, self.moment);
-        let named = |name: Arc<str>| {
+        let mut entries = Vec::with_capacity(names.len());
+        for name in names {
             let path: Vec<PathSegment> =
                 name.split('.').map(|name| PathSegment { name: name.into(), span: 0..0 }).collect();
-            let entry = bind_path(&root, &path).last()?.clone();
+            let Some(entry) = bind_path(&root, &path).last().cloned() else { continue };
             match (entry.sort, entry.defined) {
-                (NameKind::Step(_), ValuePresence::Never) => None,
+                (NameKind::Step(_), ValuePresence::Never) => {}
                 // The author may add a value for it next.
-                (_, ValuePresence::Never) => Some((name, entry.with_defined(ValuePresence::Sometimes))),
-                _ => Some((name, entry)),
+                (_, ValuePresence::Never) => entries.push((name, entry.with_defined(ValuePresence::Sometimes))),
+                _ => entries.push((name, entry)),
             }
-        };
-        names.into_iter().filter_map(named).collect()
+        }
+        entries
     }
 
     fn whole_source(&self) -> Option<PathSource> {
@@ -91,9 +102,11 @@ impl WorkflowRoot {
     /// Names from the manifest, or from the caller of the run.
     fn written(&self, name: &str) -> NameMatch {
         let names = &self.names;
-        if let Some(state) = self.moment.finished_state().filter(|_| name == "state_output") {
-            let own = result::result_entry(names, state, self.depth + 1);
-            return NameMatch::Is(own.with_declaration(None).with_note("the result of this state"));
+        if name == "state_output"
+            && let Some(state) = self.moment.finished_state()
+        {
+            let result = result::result_entry(names, state, self.depth + 1);
+            return NameMatch::Is(result.with_declaration(None).with_note("the result of this state"));
         }
         if let Some(state) = names.state_index(name) {
             return NameMatch::Is(self.state(state));
@@ -119,7 +132,8 @@ impl WorkflowRoot {
     fn state(&self, state: usize) -> NameEntry {
         let entry = result::result_entry(&self.names, state, self.depth + 1);
         let own = self.moment.state_index() == Some(state);
-        if self.moment.state_index().is_some_and(|here| !self.names.paths.is_reachable(here))
+        if let Some(here) = self.moment.state_index()
+            && !self.names.paths.is_reachable(here)
             && self.moment.finished_state() != Some(state)
         {
             return entry.with_defined(ValuePresence::Sometimes);
@@ -172,7 +186,10 @@ impl WorkflowRoot {
 
     fn input(&self) -> NameEntry {
         let (names, here) = (&self.names, self.depth + 1);
-        let schema = names.input.schema.as_ref().map_or(ValueType::Any, |s| s.of.clone());
+        let schema = match &names.input.schema {
+            Some(schema) => schema.of.clone(),
+            None => ValueType::Any,
+        };
         NameEntry { schema, ..NameEntry::from_names(StartFields { names: names.clone(), depth: here }) }
             .with_source(Source::Slot(names.fixed.raw), here)
             .with_note("the start input")
@@ -182,29 +199,26 @@ impl WorkflowRoot {
     /// unambiguous.
     fn feedback(&self) -> NameEntry {
         let (names, next) = (&self.names, self.depth + 2);
-        let given = |state: usize| {
-            names.states.get(state).is_none_or(|s| !s.given_feedback.is_empty()) || !names.paths.is_reachable(state)
+        let defined = match self.moment.state_index() {
+            Some(state) if self.never_has_feedback(state) => ValuePresence::Never,
+            _ => ValuePresence::Sometimes,
         };
-        let defined =
-            if self.moment.state_index().is_none_or(given) { ValuePresence::Sometimes } else { ValuePresence::Never };
         let feedback = any().with_defined(defined).with_source(Source::Slot(names.fixed.feedback), next);
         let feedback = feedback.with_note("the feedback of the transition that led here");
         let state = StateRoot { names: names.clone(), feedback, depth: self.depth + 1 };
         NameEntry { schema: ValueType::OBJECT, ..NameEntry::from_names(state) }
     }
 
+    /// Whether no transition to a reachable state has feedback.
+    fn never_has_feedback(&self, state: usize) -> bool {
+        let Some(named) = self.names.states.get(state) else { return false };
+        named.given_feedback.is_empty() && self.names.paths.is_reachable(state)
+    }
+
     /// The data of a person's answer: of this state, otherwise of the last declared state that has one.
     fn human(&self) -> NameEntry {
-        let states = &self.names.states;
-        let of = |state: usize| Source::Member(self.names.state_slot(state), name_path(&["output", "feedback"]));
-        let is_human = |state: &usize| states.get(*state).is_some_and(|s| s.outcome == StateResultForm::Human);
-        let all = || (0..states.len()).filter(is_human).map(of);
-        let source = match self.moment.finished_state().filter(is_human) {
-            Some(own) => Some(of(own)),
-            None => all().reduce(|earlier, later| Source::Either(Box::new(later), Box::new(earlier))),
-        };
         let feedback = any().with_note("the feedback sent with a person's answer");
-        let feedback = match source {
+        let feedback = match self.human_feedback() {
             Some(source) => feedback.with_defined(ValuePresence::Sometimes).with_source(source, self.depth + 2),
             None => feedback.with_defined(ValuePresence::Never),
         };
@@ -214,21 +228,60 @@ impl WorkflowRoot {
         }
     }
 
-    /// The round slots of the state with judges to which the text belongs.
-    fn rounds(&self) -> Option<(trefoil_ir::SlotId, trefoil_ir::SlotId)> {
-        match self.moment {
-            RenderMoment::Entering(state) => self.names.states.get(state)?.rounds,
-            _ => None,
+    fn human_feedback(&self) -> Option<Source> {
+        let feedback_of =
+            |state: &AegisStateNames| Source::Member(state.slot, name_path(&["output", "feedback"]));
+        if let Some(here) = self.moment.finished_state()
+            && let Some(state) = self.names.states.get(here)
+            && state.outcome == StateResultForm::Human
+        {
+            return Some(feedback_of(state));
         }
+        let mut feedback = None;
+        for state in &self.names.states {
+            if state.outcome != StateResultForm::Human {
+                continue;
+            }
+            feedback = Some(match feedback {
+                Some(earlier) => Source::Either(Box::new(feedback_of(state)), Box::new(earlier)),
+                None => feedback_of(state),
+            });
+        }
+        feedback
+    }
+
+    /// The slots of the number of the round or visit, and of why the last one failed: those of the rounds, in a text of
+    /// a state with judges.
+    fn rounds(&self) -> (SlotId, SlotId) {
+        if let RenderMoment::Entering(index) = self.moment
+            && let Some(state) = self.names.states.get(index)
+            && let Some(rounds) = state.rounds
+        {
+            return rounds;
+        }
+        (self.names.fixed.visit, self.names.fixed.previous_error)
     }
 
     /// The state to which a bare `consensus` refers: this one, or the only one with a consensus.
     fn one_consensus(&self) -> Option<usize> {
-        let states = &self.names.states;
-        let parallel =
-            |i: &usize| states.get(*i).is_some_and(|s| matches!(s.outcome, StateResultForm::Parallel { .. }));
-        let mut all = (0..states.len()).filter(parallel);
-        self.moment.finished_state().filter(parallel).or_else(|| all.next().filter(|_| all.next().is_none()))
+        let has_consensus = |state: &AegisStateNames| matches!(state.outcome, StateResultForm::Parallel { .. });
+        if let Some(here) = self.moment.finished_state()
+            && let Some(state) = self.names.states.get(here)
+            && has_consensus(state)
+        {
+            return Some(here);
+        }
+        let mut only = None;
+        for (index, state) in self.names.states.iter().enumerate() {
+            if !has_consensus(state) {
+                continue;
+            }
+            if only.is_some() {
+                return None;
+            }
+            only = Some(index);
+        }
+        only
     }
 }
 

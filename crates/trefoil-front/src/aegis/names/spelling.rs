@@ -20,5 +20,12 @@ pub const TAGS: TagNotation = TagNotation {
 
 /// The names of a path, if it consists of names only.
 pub fn plain_names(path: &[PathSegment]) -> Option<Vec<&str>> {
-    path.iter().all(|segment| is_path(&segment.name)).then(|| path.iter().map(|segment| &*segment.name).collect())
+    let mut names = Vec::with_capacity(path.len());
+    for segment in path {
+        if !is_path(&segment.name) {
+            return None;
+        }
+        names.push(&*segment.name);
+    }
+    Some(names)
 }

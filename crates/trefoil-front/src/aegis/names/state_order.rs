@@ -30,7 +30,7 @@ impl StateSet {
         Self(vec![if full { u64::MAX } else { 0 }; n.div_ceil(64)])
     }
     fn has(&self, i: usize) -> bool {
-        self.0.get(i / 64).is_some_and(|word| word >> (i % 64) & 1 == 1)
+        matches!(self.0.get(i / 64), Some(word) if word >> (i % 64) & 1 == 1)
     }
     /// Adds a state; returns whether it was new.
     fn add(&mut self, i: usize) -> bool {
@@ -57,10 +57,13 @@ impl StateOrder {
         let n = edges.len();
         let (order, reachable) = forward(initial, edges);
         let mut incoming = vec![Vec::new(); n];
-        for (s, targets) in edges.iter().enumerate().filter(|(s, _)| reachable.has(*s)) {
-            for t in targets {
-                if let Some(list) = incoming.get_mut(*t) {
-                    list.push(s);
+        for (state, targets) in edges.iter().enumerate() {
+            if !reachable.has(state) {
+                continue;
+            }
+            for target in targets {
+                if let Some(list) = incoming.get_mut(*target) {
+                    list.push(state);
                 }
             }
         }
@@ -76,7 +79,7 @@ impl StateOrder {
 
     /// Whether `earlier` has run when `state` is entered.
     pub fn precedence_of(&self, earlier: usize, state: usize) -> StatePrecedence {
-        let has = |sets: &[StateSet]| sets.get(state).is_some_and(|set| set.has(earlier));
+        let has = |sets: &[StateSet]| matches!(sets.get(state), Some(set) if set.has(earlier));
         match (has(&self.always), has(&self.sometimes)) {
             (true, true) => StatePrecedence::Always,
             (_, true) => StatePrecedence::Sometimes,
@@ -87,7 +90,10 @@ impl StateOrder {
     /// Whether a state has run before the end of the workflow.
     pub fn at_end(&self, earlier: usize) -> StatePrecedence {
         let (mut with, mut without) = (false, false);
-        for (end, _) in self.terminal.iter().enumerate().filter(|(s, t)| **t && self.is_reachable(*s)) {
+        for (end, is_terminal) in self.terminal.iter().enumerate() {
+            if !*is_terminal || !self.is_reachable(end) {
+                continue;
+            }
             match if end == earlier { StatePrecedence::Always } else { self.precedence_of(earlier, end) } {
                 StatePrecedence::Always => with = true,
                 StatePrecedence::Sometimes => return StatePrecedence::Sometimes,

@@ -42,17 +42,14 @@ impl WorkflowNames {
             result: slots.add_slot("result"),
         };
         let given = with_feedback(workflow);
-        let states: Vec<AegisStateNames> = workflow
-            .states
-            .iter()
-            .map(|state| {
-                let answers = UnitResult::of_state(directory, state.kind.as_ref());
-                let given_feedback = given.get(&state.name).cloned().unwrap_or_default();
-                state_names(file, state, answers, given_feedback, slots)
-            })
-            .collect();
+        let mut states = Vec::with_capacity(workflow.states.len());
+        for state in &workflow.states {
+            let answers = UnitResult::of_state(directory, state.kind.as_ref());
+            let given_feedback = given.get(&state.name).cloned().unwrap_or_default();
+            states.push(state_names(file, state, answers, given_feedback, slots));
+        }
         // If two states have the same name (reported), the first one is used.
-        let by_name = states.iter().enumerate().rev().map(|(i, s)| (s.name.clone(), i)).collect();
+        let by_name = states.iter().enumerate().rev().map(|(index, state)| (state.name.clone(), index)).collect();
         let keys = keys(file, workflow, &states);
         let mut names = Self {
             fixed,
@@ -84,7 +81,10 @@ impl WorkflowNames {
 impl AegisInput {
     /// The declared input.
     pub fn from_schema(file: FileId, schema: Option<&JsonSchema>) -> Self {
-        let members = schema.map(|s| property_declarations(file, &s.node, &s.of)).unwrap_or_default();
+        let members = match schema {
+            Some(schema) => property_declarations(file, &schema.node, &schema.of),
+            None => MemberDeclarations::default(),
+        };
         Self { schema: schema.cloned(), members }
     }
 }
@@ -132,10 +132,15 @@ fn state_names(
         }
         Some(StateKind::Parallel(parallel)) => {
             named.outcome = StateResultForm::Parallel { agents: parallel.agents.len() };
-            named.consensus = parallel.consensus.as_ref().map_or((None, None), |c| (c.threshold, c.agreement));
+            if let Some(consensus) = &parallel.consensus {
+                named.consensus = (consensus.threshold, consensus.agreement);
+            }
         }
         Some(StateKind::Container(container)) => {
-            named.outcome = container.steps.clone().map_or(StateResultForm::Container, StateResultForm::Containers);
+            named.outcome = match &container.steps {
+                Some(steps) => StateResultForm::Containers(steps.clone()),
+                None => StateResultForm::Container,
+            };
         }
         Some(StateKind::Subworkflow(_)) | None => {}
     }
@@ -147,9 +152,12 @@ fn state_names(
 fn with_feedback(workflow: &AegisWorkflowManifest) -> BTreeMap<Arc<str>, Vec<usize>> {
     let mut given: BTreeMap<Arc<str>, Vec<usize>> = BTreeMap::new();
     for (from, state) in workflow.states.iter().enumerate() {
-        let speaking = state.transitions.iter().flatten().filter(|t| t.feedback.is_some());
-        for target in speaking.filter_map(|t| t.target.as_ref()) {
-            given.entry(target.value.clone()).or_default().push(from);
+        for transition in state.written_transitions() {
+            if transition.feedback.is_some()
+                && let Some(target) = &transition.target
+            {
+                given.entry(target.value.clone()).or_default().push(from);
+            }
         }
     }
     given
@@ -190,29 +198,43 @@ pub fn written_keys<'s>(state: &'s AegisState, named: &AegisStateNames) -> Vec<(
             }
             _ => Vec::new(),
         },
-        Some(StateKind::Subworkflow(sub)) => {
-            let answer = || named.answers.first().cloned().unwrap_or_default();
-            sub.result_key.iter().map(|key| (key, answer())).collect()
-        }
+        Some(StateKind::Subworkflow(sub)) => match &sub.result_key {
+            Some(key) => vec![(key, named.answers.first().cloned().unwrap_or_default())],
+            None => Vec::new(),
+        },
         _ => Vec::new(),
     }
 }
 
 fn paths(workflow: &AegisWorkflowManifest, names: &WorkflowNames) -> StateOrder {
-    let initial = workflow.initial.as_ref().map_or(Some(0), |text| names.state_index(&text.value)).unwrap_or(0);
-    let count = workflow.states.len();
-    if workflow.is_pipeline() {
-        let edges: Vec<_> = (0..count).map(|i| if i + 1 < count { vec![i + 1] } else { Vec::new() }).collect();
-        return StateOrder::new(initial, &edges, (0..count).map(|i| i + 1 == count).collect());
-    }
-    let targets = |s: &AegisState| -> Vec<Option<usize>> {
-        s.written_transitions().iter().map(|t| names.state_index(&t.target.as_ref()?.value)).collect()
+    let initial = match &workflow.initial {
+        Some(text) => names.state_index(&text.value).unwrap_or(0),
+        None => 0,
     };
-    let targets: Vec<_> = workflow.states.iter().map(targets).collect();
-    let edges: Vec<Vec<usize>> = targets.iter().map(|all| all.iter().flatten().copied().collect()).collect();
-    // A transition to an unknown state is reported separately; the intended state is unknown.
-    let terminal = targets.iter().zip(&workflow.states).map(|(all, state)| {
-        all.is_empty() || all.contains(&None) || transition::leave_success_open(state.written_transitions())
-    });
-    StateOrder::new(initial, &edges, terminal.collect())
+    let count = workflow.states.len();
+    let mut edges = Vec::with_capacity(count);
+    let mut terminal = Vec::with_capacity(count);
+    if workflow.is_pipeline() {
+        for next in 1..=count {
+            let is_last = next == count;
+            edges.push(if is_last { Vec::new() } else { vec![next] });
+            terminal.push(is_last);
+        }
+        return StateOrder::new(initial, &edges, terminal);
+    }
+    for state in &workflow.states {
+        let transitions = state.written_transitions();
+        let mut targets = Vec::with_capacity(transitions.len());
+        // A transition to an unknown state is reported separately; the intended state is unknown.
+        let mut has_unknown = false;
+        for transition in transitions {
+            match transition.target.as_ref().and_then(|target| names.state_index(&target.value)) {
+                Some(target) => targets.push(target),
+                None => has_unknown = true,
+            }
+        }
+        edges.push(targets);
+        terminal.push(transitions.is_empty() || has_unknown || transition::leave_success_open(transitions));
+    }
+    StateOrder::new(initial, &edges, terminal)
 }

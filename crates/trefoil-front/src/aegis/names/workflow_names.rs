@@ -171,15 +171,21 @@ impl RenderMoment {
 impl AegisInput {
     /// Whether the schema lists all fields.
     pub fn is_complete(&self) -> bool {
-        self.schema.as_ref().is_some_and(|s| s.of_objects() && (s.is_closed() || s.lists_all()))
+        match &self.schema {
+            Some(schema) => schema.of_objects() && (schema.is_closed() || schema.lists_all()),
+            None => false,
+        }
     }
     /// Whether a field is declared.
     pub fn declares_field(&self, field: &str) -> bool {
-        self.schema.as_ref().is_some_and(|s| s.declared_properties().any(|(p, _)| &**p == field))
+        match &self.schema {
+            Some(schema) => schema.declared_properties().any(|(property, _)| &**property == field),
+            None => false,
+        }
     }
     /// The names of its fields.
     pub fn field_names(&self) -> impl Iterator<Item = &Arc<str>> {
-        self.schema.iter().flat_map(|s| s.declared_properties().map(|(p, _)| p))
+        self.schema.iter().flat_map(|schema| schema.declared_properties().map(|(property, _)| property))
     }
 }
 
@@ -194,19 +200,28 @@ impl WorkflowNames {
     }
     /// A state's name.
     pub fn state_name(&self, state: usize) -> &Arc<str> {
-        self.states.get(state).map_or(&self.workflow, |s| &s.name)
+        match self.states.get(state) {
+            Some(state) => &state.name,
+            None => &self.workflow,
+        }
     }
     /// The form of a state's result.
     pub fn result_form(&self, state: usize) -> &StateResultForm {
-        self.states.get(state).map_or(&StateResultForm::Open, |s| &s.outcome)
+        match self.states.get(state) {
+            Some(state) => &state.outcome,
+            None => &StateResultForm::Open,
+        }
     }
     /// The type of a state's result.
     pub fn result_type(&self, state: usize) -> Option<ValueType> {
-        self.states.get(state).map(|s| s.schema.clone())
+        Some(self.states.get(state)?.schema.clone())
     }
     /// A state's slot.
     pub fn state_slot(&self, state: usize) -> SlotId {
-        self.states.get(state).map_or(self.fixed.blackboard, |s| s.slot)
+        match self.states.get(state) {
+            Some(state) => state.slot,
+            None => self.fixed.blackboard,
+        }
     }
     /// A person's answer: the text, or the `response` of an answer that is an object.
     pub fn response_source(&self, state: usize) -> Source {

@@ -3,7 +3,7 @@
 use trefoil_syntax::yaml::{YamlNode, YamlText};
 
 use crate::aegis::manifest::{
-    RefusedFeature, key_synonyms, require_filled_text, require_spelled, spelled_text, unsupported_parts,
+    RefusedFeature, key_synonyms, require_filled_text, require_spelled_text, spelled_text, unsupported_parts,
 };
 use crate::{ManifestReader, MappingReader};
 
@@ -35,11 +35,13 @@ pub fn read_agent_state(
     fields: &mut MappingReader<'_, '_>,
     refused: &mut Vec<RefusedFeature>,
 ) -> AgentState {
-    let agent = require_spelled(fields, "an Agent state", "agent", "agent_id");
-    let agent = agent.and_then(|e| reader.read_text(&e.value, &e.key.value).cloned());
+    let agent = require_spelled_text(fields, "an Agent state", "agent", "agent_id");
     let input = spelled_text(fields, "input", "input_template");
     let intent = fields.read_text("intent").cloned();
-    let judges = fields.take("judges").map(|e| read_judges(reader, &e.value)).unwrap_or_default();
+    let judges = match fields.take("judges") {
+        Some(entry) => read_judges(reader, &entry.value),
+        None => Vec::new(),
+    };
     let max = fields.read_integer("max_iterations", 1..=255).and_then(|n| u32::try_from(n).ok());
     if let Some(entry) = fields.take("pre_execution_validator") {
         require_filled_text(fields, "pre_execution_validator");
@@ -62,12 +64,13 @@ pub fn read_judges(reader: &ManifestReader<'_>, node: &YamlNode) -> Vec<JudgeEnt
     for item in reader.read_list(node, "judges").unwrap_or_default() {
         let Some(mut fields) = reader.read_mapping(item, "a judge") else { continue };
         fields.also_called(key_synonyms::ENTRY);
-        let agent = require_spelled(&mut fields, "a judge", "agent_id", "agent");
-        let agent = agent.and_then(|e| reader.read_text(&e.value, &e.key.value).cloned());
+        let agent = require_spelled_text(&mut fields, "a judge", "agent_id", "agent");
         let weight = fields.read_number("weight", 0.0..=f64::MAX).unwrap_or(1.0);
         fields.no_effect(&["input_template", "input"], "a judge always gets the answer to judge");
         fields.finish_mapping();
-        judges.extend(agent.map(|agent| JudgeEntry { agent, weight }));
+        if let Some(agent) = agent {
+            judges.push(JudgeEntry { agent, weight });
+        }
     }
     judges
 }

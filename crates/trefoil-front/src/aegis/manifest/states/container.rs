@@ -72,20 +72,20 @@ pub fn read_many(
     }
     let steps = fields.require_entry("steps");
     let items = steps.and_then(|e| reader.read_list(&e.value, "steps"));
-    if let Some((entry, [])) = steps.zip(items) {
+    if let (Some(entry), Some([])) = (steps, items) {
         reader.report_error("missing-key", entry.value.span, "`steps` is empty");
     }
     let mut names: Vec<YamlText> = Vec::new();
     for item in items.unwrap_or_default() {
         let Some(mut step) = reader.read_mapping(item, "a container step") else { continue };
-        let name = require_filled_text(&mut step, "name");
-        if let Some(name) = name {
-            if let Some(first) = names.iter().find(|n| n.value == name.value) {
-                reader.report_duplicate(name.span, first.span, format!("two steps are named `{}`", name.value));
+        let mut name = Arc::default();
+        if let Some(text) = require_filled_text(&mut step, "name") {
+            name = text.value.clone();
+            if let Some(first) = names.iter().find(|other| other.value == name) {
+                reader.report_duplicate(text.span, first.span, format!("two steps are named `{name}`"));
             }
-            names.push(name.clone());
+            names.push(text.clone());
         }
-        let name = name.map(|name| name.value.clone()).unwrap_or_default();
         read_run(reader, &mut step, &name, &mut state);
         step.read_text("registry_credentials");
         step.finish_mapping();
@@ -109,7 +109,9 @@ fn read_run(
         state.texts.extend(words);
     }
     if let Some(entry) = fields.take("env") {
-        state.texts.extend(read_text_map(reader, &entry.value, "env").into_iter().map(|(_, value)| value));
+        for (_, value) in read_text_map(reader, &entry.value, "env") {
+            state.texts.push(value);
+        }
     }
     state.texts.extend(fields.read_text("workdir").cloned());
     fields.read_boolean("shell");
@@ -118,8 +120,11 @@ fn read_run(
     }
     if let Some(mut resources) = fields.read_mapping("resources") {
         unsupported_parts::check_resource_amounts(&mut resources, false);
-        let limit = duration::read_duration_field(&mut resources, "timeout").zip(resources.peek_entry("timeout"));
-        state.limits.extend(limit.map(|(ms, entry)| (name.clone(), ms, entry.value.span)));
+        if let Some(ms) = duration::read_duration_field(&mut resources, "timeout")
+            && let Some(entry) = resources.peek_entry("timeout")
+        {
+            state.limits.push((name.clone(), ms, entry.value.span));
+        }
         resources.finish_mapping();
     }
 }

@@ -1,12 +1,13 @@
 //! `kind: ParallelAgents`: several concurrent agents, and the consensus of their verdicts.
 
 use trefoil_ir::ConsensusStrategy;
-use trefoil_syntax::yaml::{YamlEntry, YamlNode, YamlText};
+use trefoil_syntax::yaml::{YamlNode, YamlText};
 use trefoil_syntax::{Diagnostic, Span};
 
 use super::agent::{JudgeEntry, read_judges};
 use crate::aegis::manifest::consensus::{self, ConsensusSpec};
-use crate::aegis::manifest::{duration, key_synonyms, require_spelled, spelled_text};
+use crate::aegis::manifest::{duration, key_synonyms, require_spelled_text, spelled_text};
+use crate::yaml_reader::to_value;
 use crate::{ManifestReader, MappingReader};
 
 /// A ParallelAgents state.
@@ -39,15 +40,14 @@ pub struct ParallelBranch {
 pub fn read_parallel_state(reader: &ManifestReader<'_>, fields: &mut MappingReader<'_, '_>) -> ParallelState {
     let entry = fields.require_entry("agents");
     let items = entry.and_then(|e| reader.read_list(&e.value, "agents"));
-    if let Some((entry, [])) = entry.zip(items) {
+    if let (Some(entry), Some([])) = (entry, items) {
         reader.report_error("missing-key", entry.value.span, "`agents` is empty");
     }
     let mut agents = Vec::new();
     for item in items.unwrap_or_default() {
         let Some(mut branch) = reader.read_mapping(item, "an entry of `agents`") else { continue };
         branch.also_called(key_synonyms::ENTRY);
-        let agent = require_spelled(&mut branch, "an entry of `agents`", "agent", "agent_id");
-        let agent = agent.and_then(|e| reader.read_text(&e.value, &e.key.value).cloned());
+        let agent = require_spelled_text(&mut branch, "an entry of `agents`", "agent", "agent_id");
         let input = spelled_text(&mut branch, "input", "input_template");
         let weight = branch.read_number("weight", 0.0..=f64::MAX).unwrap_or(1.0);
         let timeout_ms = duration::read_seconds(&mut branch, "timeout_seconds").unwrap_or(60_000);
@@ -55,19 +55,25 @@ pub fn read_parallel_state(reader: &ManifestReader<'_>, fields: &mut MappingRead
         // Only a polling server uses this.
         branch.read_integer("poll_interval_ms", 1..=3_600_000);
         branch.finish_mapping();
-        agents.extend(agent.map(|agent| ParallelBranch { agent, input, weight, timeout_ms, timeout_at }));
+        if let Some(agent) = agent {
+            agents.push(ParallelBranch { agent, input, weight, timeout_ms, timeout_at });
+        }
     }
-    let consensus =
-        fields.require_entry("consensus").and_then(|e| reader.read_mapping(&e.value, "consensus")).map(|mut c| {
-            let spec = consensus::read_consensus(&mut c, agents.len());
-            c.finish_mapping();
-            spec
-        });
-    if let Some(consensus) = &consensus {
-        report_weights(reader, items.unwrap_or_default(), consensus.consensus.strategy);
+    let mut consensus = None;
+    if let Some(mut mapping) = fields.require_mapping("consensus") {
+        let spec = consensus::read_consensus(&mut mapping, agents.len());
+        mapping.finish_mapping();
+        report_weights(reader, items.unwrap_or_default(), spec.consensus.strategy);
+        consensus = Some(spec);
     }
-    let judges = fields.take("judges_for_parallel").map(|e| read_judges(reader, &e.value)).unwrap_or_default();
-    let cut = items.is_none_or(|items| items.is_empty() || items.len() > agents.len());
+    let judges = match fields.take("judges_for_parallel") {
+        Some(entry) => read_judges(reader, &entry.value),
+        None => Vec::new(),
+    };
+    let cut = match items {
+        Some(items) => items.is_empty() || items.len() > agents.len(),
+        None => true,
+    };
     ParallelState { agents, cut, consensus, judges }
 }
 
@@ -78,13 +84,18 @@ fn report_weights(reader: &ManifestReader<'_>, agents: &[YamlNode], strategy: Co
         ConsensusStrategy::Unanimous => "unanimous",
         ConsensusStrategy::WeightedAverage | ConsensusStrategy::BestOfN => return,
     };
-    let entries = agents.iter().map(|agent| agent.as_mapping().and_then(|m| m.get("weight")));
-    let number = |e: &YamlEntry| crate::yaml_reader::to_value(&e.value).as_f64();
-    let first = entries.clone().next().flatten().map_or(Some(1.0), number);
-    let apart = |e: Option<&YamlEntry>| e.map_or(Some(1.0), number) != first;
-    if entries.clone().any(apart)
-        && let Some(entry) = entries.flatten().next()
-    {
+    let mut first_entry = None;
+    let mut weights = Vec::with_capacity(agents.len());
+    for agent in agents {
+        let entry = agent.as_mapping().and_then(|branch| branch.get("weight"));
+        first_entry = first_entry.or(entry);
+        weights.push(match entry {
+            Some(entry) => to_value(&entry.value).as_f64(),
+            None => Some(1.0),
+        });
+    }
+    let differ = weights.iter().any(|weight| Some(weight) != weights.first());
+    if differ && let Some(entry) = first_entry {
         let message = format!("`weight` has no effect: the strategy `{word}` counts all verdicts equally");
         let d = Diagnostic::new_warning("no-effect", reader.location_of(entry.key.span), message);
         reader.report_finding(d.with_help("write `strategy: weighted_average` to weight the verdicts"));

@@ -33,12 +33,16 @@ pub fn read_subworkflow_state(reader: &ManifestReader<'_>, fields: &mut MappingR
             .with_help("other tools for this format require it; without it the state waits, as with `mode: blocking`"),
         );
     }
-    let blocking =
-        mode.and_then(|e| reader.read_word(&e.value, "mode", &[("blocking", true), ("fire_and_forget", false)]));
-    let blocking = blocking.unwrap_or(true);
+    let modes = [("blocking", true), ("fire_and_forget", false)];
+    let blocking = match mode {
+        Some(entry) => reader.read_word(&entry.value, "mode", &modes).unwrap_or(true),
+        None => true,
+    };
     let result_key = if blocking {
         let key = require_filled_text(fields, "result_key").cloned();
-        if let Some(key) = key.as_ref().filter(|k| RESERVED.contains(&&*k.value)) {
+        if let Some(key) = &key
+            && RESERVED.contains(&&*key.value)
+        {
             let message = format!("`result_key` cannot be `{}`: templates already use this name", key.value);
             fields.reader.report_finding(
                 Diagnostic::new_error("invalid-name", fields.reader.location_of(key.span), message)
@@ -59,7 +63,9 @@ pub fn read_subworkflow_state(reader: &ManifestReader<'_>, fields: &mut MappingR
         }
         None
     };
-    if let Some(mode) = mode.filter(|_| !blocking) {
+    if let Some(mode) = mode
+        && !blocking
+    {
         reader.report_finding(
             Diagnostic::new_warning(
                 "no-effect",

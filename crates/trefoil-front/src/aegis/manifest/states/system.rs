@@ -1,9 +1,9 @@
 //! `kind: System`: a command, or an update of the Blackboard.
 
-use trefoil_syntax::Diagnostic;
-use trefoil_syntax::yaml::{YamlEntry, YamlNode, YamlScalar, YamlText};
+use trefoil_syntax::yaml::{YamlEntry, YamlNode, YamlText};
+use trefoil_syntax::{Diagnostic, Span};
 
-use crate::aegis::manifest::{RefusedFeature, require_filled_text};
+use crate::aegis::manifest::{RefusedFeature, read_text_map, require_filled_text};
 use crate::{ManifestReader, MappingReader};
 
 /// Commands that only the original system has.
@@ -61,17 +61,12 @@ pub fn read_system_state(reader: &ManifestReader<'_>, fields: &mut MappingReader
         reader.report_finding(d.with_help("you can check and draw this file, but not run it"));
     }
     let action = if update {
-        let pairs = env.map(|e| pairs(reader, e)).unwrap_or_default();
-        if pairs.is_empty() && env.is_none_or(|e| e.value.as_mapping().is_some()) {
-            let message = "`update_blackboard` has no effect: `env` is empty";
-            reader.report_finding(
-                Diagnostic::new_warning("no-effect", reader.location_of(command.span), message)
-                    .with_help("put the keys and their values under `env`"),
-            );
-        }
-        SystemAction::Update(pairs)
+        read_update(reader, env, "env", command.span)
     } else {
-        let env = env.map(|e| crate::aegis::manifest::read_text_map(reader, &e.value, "env")).unwrap_or_default();
+        let env = match env {
+            Some(entry) => read_text_map(reader, &entry.value, "env"),
+            None => Vec::new(),
+        };
         for (name, _) in &env {
             if name.value.is_empty() || name.value.contains(['=', '\0']) {
                 reader.report_error(
@@ -96,31 +91,38 @@ pub fn read_builtin(
     refused: &mut Vec<RefusedFeature>,
 ) -> SystemState {
     let args = fields.take("args");
-    let written = fields.require_entry("action");
-    let foreign = written.and_then(|entry| entry.value.as_string()).filter(|text| {
-        FOREIGN_ACTIONS.iter().any(|word| match word.ends_with('_') {
-            true => text.value.starts_with(word),
-            false => *text.value == **word,
-        })
-    });
-    let action = match (written, foreign) {
-        (_, Some(word)) => {
-            let feature = format!("the action `{}`", word.value);
-            refused.push(RefusedFeature::report_feature(reader, word.span, &feature, "it needs an AEGIS server"));
-            None
-        }
-        (Some(entry), None) => reader.read_word(&entry.value, "action", &[(UPDATE, ())]).map(|()| {
-            let pairs = args.map(|args| pairs(reader, args)).unwrap_or_default();
-            if pairs.is_empty() && args.is_none_or(|args| args.value.as_mapping().is_some()) {
-                let message = "`update_blackboard` has no effect: `args` is empty";
-                let d = Diagnostic::new_warning("no-effect", reader.location_of(entry.value.span), message);
-                reader.report_finding(d.with_help("put the keys and their values under `args`"));
-            }
-            SystemAction::Update(pairs)
-        }),
-        (None, None) => None,
+    let mut state = SystemState { action: None, workdir: None };
+    let Some(entry) = fields.require_entry("action") else { return state };
+    if let Some(word) = entry.value.as_string()
+        && is_foreign_action(&word.value)
+    {
+        let feature = format!("the action `{}`", word.value);
+        refused.push(RefusedFeature::report_feature(reader, word.span, &feature, "it needs an AEGIS server"));
+    } else if reader.read_word(&entry.value, "action", &[(UPDATE, ())]).is_some() {
+        state.action = Some(read_update(reader, args, "args", entry.value.span));
+    }
+    state
+}
+
+fn is_foreign_action(action: &str) -> bool {
+    FOREIGN_ACTIONS.iter().any(|word| match word.ends_with('_') {
+        true => action.starts_with(word),
+        false => action == *word,
+    })
+}
+
+/// Reads the keys and values of an update under a key; an empty one is reported at the place of its command.
+fn read_update(reader: &ManifestReader<'_>, entry: Option<&YamlEntry>, key: &str, at: Span) -> SystemAction {
+    let (pairs, is_invalid) = match entry {
+        Some(entry) => (pairs(reader, entry), entry.value.as_mapping().is_none()),
+        None => (Vec::new(), false),
     };
-    SystemState { action, workdir: None }
+    if pairs.is_empty() && !is_invalid {
+        let message = format!("`update_blackboard` has no effect: `{key}` is empty");
+        let d = Diagnostic::new_warning("no-effect", reader.location_of(at), message);
+        reader.report_finding(d.with_help(format!("put the keys and their values under `{key}`")));
+    }
+    SystemAction::Update(pairs)
 }
 
 fn pairs(reader: &ManifestReader<'_>, entry: &YamlEntry) -> Vec<(YamlText, YamlNode)> {
@@ -148,7 +150,7 @@ fn read_action(
     let mut params = reader.read_mapping(&params.value, "params")?;
     let key = params.require_text("key").cloned();
     let value = params.take_nullable("value").map(|e| e.value.clone());
-    if value.as_ref().is_none_or(|v| matches!(v.as_scalar(), Some((YamlScalar::Null, _)))) {
+    if !matches!(&value, Some(value) if !value.is_null()) {
         reader.report_error("missing-key", params.owner_span(), "`params` needs `value`");
     }
     params.finish_mapping();
