@@ -41,7 +41,8 @@ pub fn check_provider(name: &str, declared: &[String], at: Location) -> Option<D
         available.push(format!("`{provider}`"));
     }
     let available = available.join(", ");
-    let help = format!("declare it with `base_url` under `[providers.{name}]` in `trefoil.toml`; available: {available}");
+    let help =
+        format!("declare it with `base_url` under `[providers.{name}]` in `trefoil.toml`; available: {available}");
     Some(unknown_provider(name, at).with_help(help))
 }
 

@@ -53,7 +53,9 @@ impl<'m> AegisCallee<'m> {
                         let intent = state.intent.as_ref().map(|text| text.span);
                         calls.push(Self { intent, ..Self::call(AegisUnitKind::Agent, name, state.input.as_ref()) });
                     }
-                    calls.extend(state.judges.iter().map(|judge| Self::judge(&judge.agent)));
+                    for judge in &state.judges {
+                        calls.push(Self::judge(&judge.agent));
+                    }
                 }
                 Some(StateKind::Parallel(state)) => {
                     let verdict = state.judges.is_empty();
@@ -63,7 +65,9 @@ impl<'m> AegisCallee<'m> {
                             calls.push(Self { verdict, ..call });
                         }
                     }
-                    calls.extend(state.judges.iter().map(|judge| Self::judge(&judge.agent)));
+                    for judge in &state.judges {
+                        calls.push(Self::judge(&judge.agent));
+                    }
                 }
                 Some(StateKind::Subworkflow(state)) => {
                     if let Some(name) = &state.workflow
@@ -83,7 +87,9 @@ impl<'m> AegisCallee<'m> {
         let mut calls = Vec::new();
         for validator in agent.execution.validation.iter().chain(agent.gate()) {
             if let ValidatorKindSpec::Judges { judges, .. } = &validator.kind {
-                calls.extend(judges.iter().map(Self::judge));
+                for judge in judges {
+                    calls.push(Self::judge(judge));
+                }
             }
         }
         calls

@@ -54,8 +54,10 @@ impl FrontEnd for AegisFrontEnd {
         manifest::agent::needed_files(&document.root, document.file)
     }
     fn unit_ids(&self, document: &ManifestDocument) -> Vec<(String, Location)> {
-        let name = manifest::unit_name(&document.root);
-        name.map(|n| (n.value.to_string(), Location::new(document.file, n.span))).into_iter().collect()
+        match manifest::unit_name(&document.root) {
+            Some(name) => vec![(name.value.to_string(), Location::new(document.file, name.span))],
+            None => Vec::new(),
+        }
     }
     fn unit_description<'d>(&self, document: &'d ManifestDocument) -> Option<&'d str> {
         crate::text_under_key(&document.root.as_mapping()?.get("metadata")?.value, "description")

@@ -35,13 +35,15 @@ pub struct AegisUnits<'p> {
 impl AegisUnits<'_> {
     /// Every text of every unit.
     pub fn bound_texts(&self) -> Vec<&BoundText> {
-        let texts = |unit| match unit {
-            &AegisUnit {
-                content: AegisUnitContent::Agent { ref texts, .. } | AegisUnitContent::Workflow { ref texts, .. },
-                ..
-            } => texts,
-        };
-        self.all.iter().map(texts).flat_map(AegisTexts::all_texts).collect()
+        let mut all = Vec::new();
+        for unit in &self.all {
+            match &unit.content {
+                AegisUnitContent::Agent { texts, .. } | AegisUnitContent::Workflow { texts, .. } => {
+                    all.extend(texts.all_texts());
+                }
+            }
+        }
+        all
     }
 }
 
@@ -82,7 +84,12 @@ pub fn compile_documents<'p>(
     found: CompileFindings,
 ) -> DialectCompilation<'p> {
     let mut lowering = AegisLowering::new(project);
-    let entries: Vec<_> = entries.iter().filter_map(|at| Some((*at, entry(&mut lowering, project, *at)?))).collect();
+    let mut flows = Vec::with_capacity(entries.len());
+    for &document in entries {
+        if let Some(flow) = entry(&mut lowering, project, document) {
+            flows.push((document, flow));
+        }
+    }
     let mut reading =
         DocumentReading { project, found, files: HashMap::default(), units: Vec::new(), named: BTreeSet::new() };
     let mut aside = BTreeSet::new();
@@ -96,10 +103,10 @@ pub fn compile_documents<'p>(
     }
     let DocumentReading { found, units: all, named, .. } = reading;
     let (directory, calls) = (lowering.directory.clone(), std::mem::take(&mut lowering.calls));
-    let program = lowering.finish_program(&entries);
+    let program = lowering.finish_program(&flows);
     let aside = aside.difference(&named).copied().collect();
     let units = CompiledUnits::Aegis(AegisUnits { project, directory, all, calls });
-    DialectCompilation { units, program, entries, env_files: Vec::new(), found, aside }
+    DialectCompilation { units, program, entries: flows, env_files: Vec::new(), found, aside }
 }
 
 fn entry(lowering: &mut AegisLowering<'_>, project: &Project, document: usize) -> Option<FlowId> {
@@ -141,7 +148,10 @@ impl DocumentReading<'_> {
         let reader = ManifestReader::for_document(project, document, self.found.empty_copy());
         let known = self.files.get(&(at, sort)).cloned();
         let first = known.is_none();
-        let read = known.unwrap_or_else(|| read(&reader, document, sort));
+        let read = match known {
+            Some(known) => known,
+            None => read(&reader, document, sort),
+        };
         self.files.insert((at, sort), read.clone());
         let unit = read.map(|read| match read {
             ReadUnit::Agent(agent) => self::agent(lowering, &reader, (document, intent), agent),
@@ -150,7 +160,9 @@ impl DocumentReading<'_> {
         let (content, flow) = unit.unzip();
         let mut findings = reader.into_findings();
         if first {
-            self.units.extend(content.map(|content| AegisUnit { document: at, content }));
+            if let Some(content) = content {
+                self.units.push(AegisUnit { document: at, content });
+            }
         } else {
             // The document was already read; its texts have the same names in each role, so its findings are not
             // repeated.
@@ -184,7 +196,9 @@ fn agent(
     declare_agent(reader, &agent);
     let names = AegisAgentNames::from_manifest(lowering.project, document, &agent, intent);
     let texts = AegisTexts::of_agent(document.file, &agent, &names.prompt);
-    texts.all_texts().for_each(|text| name_facts::record_text(reader, text));
+    for text in texts.all_texts() {
+        name_facts::record_text(reader, text);
+    }
     record_mentions(reader, &AegisCallee::of_agent(&agent), &lowering.directory);
     let flow = lowering::agent(lowering, document.file, &agent, &names, &texts);
     (AegisUnitContent::Agent { agent, names, texts }, flow)
@@ -200,7 +214,9 @@ fn workflow(
     let names = Arc::new(WorkflowNames::from_manifest(document.file, &workflow, &lowering.directory, &mut slots));
     declare_workflow(reader, &workflow, &names);
     let texts = AegisTexts::of_workflow(document.file, &workflow, &names);
-    texts.all_texts().for_each(|text| name_facts::record_text(reader, text));
+    for text in texts.all_texts() {
+        name_facts::record_text(reader, text);
+    }
     record_mentions(reader, &AegisCallee::of_workflow(&workflow, &texts), &lowering.directory);
     mention_states(reader, &workflow, &names);
     let flow = lowering::workflow(lowering, document.file, &workflow, &names, &texts, slots);

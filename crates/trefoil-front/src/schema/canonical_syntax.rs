@@ -435,11 +435,13 @@ fn pointless(reading: &mut SchemaReading<'_>, mapping: &YamlMapping, kind: &Yaml
         let d = d.with_label(reading.reader.location_of(kind.span), "the type");
         let other = others.iter().find(|(kind_of, _)| *kind_of == &*kind.value);
         reading.reader.report_finding(match other {
-            Some((_, other)) if mapping.get(other).is_none() => d.with_help(format!("write `{other}`")).with_suggestion(
-                format!("write `{other}`"),
-                reading.reader.location_of(entry.key.content_span()),
-                *other,
-            ),
+            Some((_, other)) if mapping.get(other).is_none() => {
+                d.with_help(format!("write `{other}`")).with_suggestion(
+                    format!("write `{other}`"),
+                    reading.reader.location_of(entry.key.content_span()),
+                    *other,
+                )
+            }
             _ if *key == "required" && &*kind.value == "array" => {
                 d.with_help("describe the objects in a list under `items`")
             }

@@ -64,9 +64,11 @@ pub fn lower_agent(
     }
     if !agent.refused.is_empty() {
         // The refused features are steps before the others, so that a plan still shows what the agent would do.
-        let refusals =
-            agent.refused.iter().map(|r| plain_step(StepKind::Refused(r.to_refused()), Location::new(file, r.span)));
-        let mut steps: Vec<_> = refusals.map(|step| lowering.builder.add_step(step)).collect();
+        let mut steps = Vec::with_capacity(agent.refused.len() + 1);
+        for refused in &agent.refused {
+            let at = Location::new(file, refused.span);
+            steps.push(lowering.builder.add_step(plain_step(StepKind::Refused(refused.to_refused()), at)));
+        }
         steps.push(body);
         body = lowering.builder.add_step(plain_step(StepKind::Sequence(steps), origin));
     }
@@ -90,7 +92,11 @@ fn prompt(file: FileId, agent: &AegisAgentManifest, names: &AegisAgentNames, tex
         Some(prompt) => texts.template_text(PROMPT, prompt).map(ValueExpression::Template),
         None => {
             // The default prompt has no place in the file; its findings refer to the instruction, which it prints.
-            let at = Location::new(file, agent.instruction.as_ref().map_or(agent.identity.span, |t| t.span));
+            let span = match &agent.instruction {
+                Some(instruction) => instruction.span,
+                None => agent.identity.span,
+            };
+            let at = Location::new(file, span);
             let root = PromptScope(names.prompt.clone()).root_entry();
             built_in_template(DEFAULT_PROMPT, at, &mut |reference| {
                 let bound = bind_path(&root, &reference.path);
@@ -115,7 +121,7 @@ fn gate(
     let origin = Location::new(file, agent.execution.tool_validation_at.unwrap_or(agent.identity.span));
     let body = lowering.builder.add_step(plain_step(StepKind::PASSED_CALL, origin));
     // No expression reads these slots.
-    let [iteration, previous_error] = ["(iteration)", "(previous error)"].map(|name| slots.add_slot(name));
+    let (iteration, previous_error) = (slots.add_slot("(iteration)"), slots.add_slot("(previous error)"));
     let attempts = Attempts { body, max: 1, validators, iteration, previous_error, retry_failures: false };
     let label = Some("(tool_validation)".into());
     Some(lowering.builder.add_step(Step { label, ..plain_step(StepKind::Attempts(attempts), origin) }))
@@ -143,7 +149,10 @@ fn model(
             timeout_ms: Some(execution.llm_timeout_ms),
             ..ModelParameters::default()
         },
-        places: execution.llm_timeout_at.map(|span| ("timeout_ms", at(span))).into_iter().collect(),
+        places: match execution.llm_timeout_at {
+            Some(span) => vec![("timeout_ms", at(span))],
+            None => Vec::new(),
+        },
         format: AnswerFormat::Text,
         guards: Vec::new(),
         stream: true,
@@ -152,8 +161,10 @@ fn model(
     let mut kind = StepKind::Model(Box::new(call));
     if !agent.tools.is_empty() {
         let turn = lowering.builder.add_step(plain_step(kind, origin));
-        let offers = places(lowering, file, &agent.tools);
-        let offers = offers.into_iter().map(|(tool, server)| offer(lowering, file, tool, server)).collect();
+        let mut offers = Vec::with_capacity(agent.tools.len());
+        for (tool, server) in places(lowering, file, &agent.tools) {
+            offers.push(offer(lowering, file, tool, server));
+        }
         let calls = ToolCallRules {
             needed: execution.needs_call_at.is_some(),
             most: Some(execution.max_calls),
@@ -176,12 +187,18 @@ fn places<'t>(
     tools: &'t [AegisTool],
 ) -> Vec<(&'t AegisTool, Option<Arc<str>>)> {
     let mut places: Vec<_> = tools.iter().map(|tool| (tool, server(lowering, file, tool))).collect();
-    let whole = places.iter().filter(|(tool, _)| tool.only.is_none()).filter_map(|(_, server)| server.clone());
-    let whole: HashSet<Arc<str>> = whole.collect();
+    let mut whole: HashSet<Arc<str>> = HashSet::new();
+    for (tool, server) in &places {
+        if tool.only.is_none()
+            && let Some(server) = server
+        {
+            whole.insert(server.clone());
+        }
+    }
     let mut seen = HashSet::new();
     places.retain(|(tool, server)| {
         let name = if server.is_some() { tool.only.clone() } else { Some(tool.name.value.clone()) };
-        let is_covered = name.is_some() && server.as_ref().is_some_and(|server| whole.contains(server));
+        let is_covered = name.is_some() && matches!(server, Some(server) if whole.contains(server));
         !is_covered && seen.insert((server.clone(), name))
     });
     places
@@ -189,8 +206,11 @@ fn places<'t>(
 
 /// The server of a tool, or the one that its name means.
 fn server(lowering: &AegisLowering<'_>, file: FileId, tool: &AegisTool) -> Option<Arc<str>> {
-    let is_server = lowering.project.servers.get(&file).is_some_and(|servers| servers.contains(&*tool.name.value));
-    tool.server.clone().or_else(|| is_server.then(|| tool.name.value.clone()))
+    if tool.server.is_some() {
+        return tool.server.clone();
+    }
+    let servers = lowering.project.servers.get(&file)?;
+    if servers.contains(&*tool.name.value) { Some(tool.name.value.clone()) } else { None }
 }
 
 /// A tool with its name, one tool of a server, or all of them.
@@ -259,8 +279,10 @@ fn model_choice(file: FileId, agent: &AegisAgentManifest, origin: Location) -> M
 /// A flow for an agent that is not defined: its input is its prompt. Only the embedded model may answer it (the program
 /// lists it).
 pub fn lower_missing_agent(lowering: &mut AegisLowering<'_>, name: &Arc<str>) -> FlowDefinition {
-    let origin =
-        lowering.builder.missing_agent_location(name).unwrap_or_else(|| lowering.directory.document_location(0));
+    let origin = match lowering.builder.missing_agent_location(name) {
+        Some(call) => call,
+        None => lowering.directory.document_location(0),
+    };
     let mut slots = FlowSlots::default();
     let input = slots.add_slot("input");
     let call = ModelCall {

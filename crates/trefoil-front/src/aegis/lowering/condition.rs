@@ -42,8 +42,7 @@ pub fn compare_expression(a: ConditionExpression, op: ComparisonOperator, b: imp
 
 /// `low <= a <= high`.
 pub fn between_expression(low: f64, a: ConditionExpression, high: f64) -> ConditionExpression {
-    let ends = [low, high].map(ConditionExpression::from_value);
-    let [low, high] = ends;
+    let (low, high) = (ConditionExpression::from_value(low), ConditionExpression::from_value(high));
     ConditionExpression::Compare(vec![low, a, high], vec![ComparisonOperator::LessEqual, ComparisonOperator::LessEqual])
 }
 
@@ -53,7 +52,7 @@ pub fn one_of(text: ConditionExpression, words: &[&str]) -> ConditionExpression 
         BuiltinFunction::Lower,
         vec![ConditionExpression::Call(BuiltinFunction::Trim, vec![text])],
     );
-    let words = words.iter().map(|w| ConditionExpression::from_value(*w)).collect();
+    let words = words.iter().map(|word| ConditionExpression::from_value(*word)).collect();
     ConditionExpression::Compare(vec![text, ConditionExpression::List(words)], vec![ComparisonOperator::In])
 }
 

@@ -113,7 +113,7 @@ impl<'p> AegisLowering<'p> {
 
     /// The flow with this key. A new one is added to the list of flows to be lowered.
     pub fn flow_for(&mut self, key: FlowKey) -> FlowId {
-        let candidate = self.current.is_some_and(|(_, candidate)| candidate);
+        let candidate = matches!(self.current, Some((_, true)));
         self.flow_as(key, candidate)
     }
 
@@ -147,16 +147,25 @@ impl<'p> AegisLowering<'p> {
 
     /// The program; a run starts the first entry.
     pub fn finish_program(self, entries: &[(usize, FlowId)]) -> Option<ProgramParts> {
-        let documents = self.used.iter().filter_map(|d| self.project.documents.get(*d));
-        let files = documents.filter_map(|d| self.project.files.get(d.file)).map(|f| f.text().clone());
-        let texts: Vec<Arc<str>> = files.chain(self.baked.iter().cloned()).collect();
-        self.builder.finish_program(entries.first()?.1, texts.iter().map(|t| &**t))
+        let mut texts: Vec<Arc<str>> = Vec::new();
+        for index in &self.used {
+            if let Some(document) = self.project.documents.get(*index)
+                && let Some(file) = self.project.files.get(document.file)
+            {
+                texts.push(file.text().clone());
+            }
+        }
+        texts.extend(self.baked);
+        self.builder.finish_program(entries.first()?.1, texts.iter().map(|text| &**text))
     }
 
     fn flow_as(&mut self, key: FlowKey, candidate: bool) -> FlowId {
         if let Some(id) = self.flows.get(&key) {
-            if !candidate && let Some(at) = self.candidates.iter().position(|w| w.key == key) {
-                self.queue.extend(self.candidates.remove(at).map(|w| PendingFlow { candidate: false, ..w }));
+            if !candidate
+                && let Some(index) = self.candidates.iter().position(|work| work.key == key)
+                && let Some(work) = self.candidates.remove(index)
+            {
+                self.queue.push_back(PendingFlow { candidate: false, ..work });
             }
             return *id;
         }
@@ -173,7 +182,7 @@ impl<'p> AegisLowering<'p> {
 
     /// Whether the current flow is one that a run can start.
     fn is_entry(&self) -> bool {
-        self.current.is_some_and(|(id, _)| self.entries.contains(&id))
+        matches!(&self.current, Some((id, _)) if self.entries.contains(id))
     }
 
     /// The agent with this name; the first one if there are several.
@@ -204,16 +213,15 @@ impl<'p> AegisLowering<'p> {
 
     /// All agents (or workflows) by name, from which a template selects one.
     fn choice(&mut self, unit: AegisUnitKind) -> Vec<(Arc<str>, FlowId)> {
-        let all = self.directory.list_units(unit);
-        all.into_iter()
-            .map(|(name, document)| {
-                let key = match unit {
-                    AegisUnitKind::Agent => FlowKey::Agent { document, intent: false },
-                    AegisUnitKind::Workflow => FlowKey::Workflow(document),
-                };
-                (name, self.flow_as(key, true))
-            })
-            .collect()
+        let mut flows = Vec::new();
+        for (name, document) in self.directory.list_units(unit) {
+            let key = match unit {
+                AegisUnitKind::Agent => FlowKey::Agent { document, intent: false },
+                AegisUnitKind::Workflow => FlowKey::Workflow(document),
+            };
+            flows.push((name, self.flow_as(key, true)));
+        }
+        flows
     }
 
     fn note_call(&mut self, to: FlowId, name: &Arc<str>, at: Location) {

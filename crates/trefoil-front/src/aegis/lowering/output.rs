@@ -19,30 +19,32 @@ pub fn lower_output(scene: &LoweringContext<'_>, workflow: &AegisWorkflowManifes
         return ValueExpression::Read(Source::Member(scene.names.fixed.result, name_path(&["output"])));
     };
     let Some(mapping) = node.as_mapping() else { return ValueExpression::Const(Value::Null) };
-    let entries = mapping.entries.iter().map(|entry| {
+    let mut entries = Vec::with_capacity(mapping.entries.len());
+    for entry in &mapping.entries {
         let value = expression(scene, &entry.value);
         let value = match coercion(workflow.output_schema.as_ref(), &entry.key.value) {
             Some(to) if entry.value.as_string().is_some() => ValueExpression::Coerce(Box::new(value), to),
             _ => value,
         };
-        (entry.key.value.clone(), value)
-    });
-    ValueExpression::Object(entries.collect())
+        entries.push((entry.key.value.clone(), value));
+    }
+    ValueExpression::Object(entries)
 }
 
 /// Strings are templates; other values are literal.
 fn expression(scene: &LoweringContext<'_>, node: &YamlNode) -> ValueExpression {
     match &*node.kind {
-        YamlNodeKind::Scalar(YamlScalar::Str, source) => scene
-            .texts
-            .template_text(RenderMoment::End, source)
-            .map_or(ValueExpression::Const(Value::Null), program_builder::as_text),
+        YamlNodeKind::Scalar(YamlScalar::Str, source) => match scene.texts.template_text(RenderMoment::End, source) {
+            Some(text) => program_builder::as_text(text),
+            None => ValueExpression::Const(Value::Null),
+        },
         YamlNodeKind::Scalar(..) => ValueExpression::Const(to_value(node)),
         YamlNodeKind::Sequence(items) => {
             ValueExpression::List(items.iter().map(|item| expression(scene, item)).collect())
         }
-        YamlNodeKind::Mapping(m) => {
-            let entries = m.entries.iter().map(|e| (Arc::clone(&e.key.value), expression(scene, &e.value)));
+        YamlNodeKind::Mapping(mapping) => {
+            let entries = mapping.entries.iter();
+            let entries = entries.map(|entry| (Arc::clone(&entry.key.value), expression(scene, &entry.value)));
             ValueExpression::Object(entries.collect())
         }
     }

@@ -18,14 +18,14 @@ pub fn lower_transitions(
     state: usize,
     transitions: &[written::AegisTransition],
 ) -> Vec<StateTransition> {
-    transitions.iter().filter_map(|t| one(scene, state, t)).collect()
+    transitions.iter().filter_map(|transition| lower_transition(scene, state, transition)).collect()
 }
 
 /// The only transition of a state in a pipeline: to the next state on success.
 pub fn success_transition(scene: &LoweringContext<'_>, state: usize, target: usize) -> StateTransition {
     let origin = scene.state_at(state);
     let (takes, test) = OutcomeCondition::new(scene, state).on_success();
-    let when = test.map(|(test, e)| test.into_condition(e, origin, "on_success".into()));
+    let when = test.map(|(test, expression)| test.into_condition(expression, origin, "on_success".into()));
     let target_at = scene.state_at(target);
     StateTransition {
         takes,
@@ -38,14 +38,24 @@ pub fn success_transition(scene: &LoweringContext<'_>, state: usize, target: usi
     }
 }
 
-fn one(scene: &LoweringContext<'_>, state: usize, transition: &written::AegisTransition) -> Option<StateTransition> {
+fn lower_transition(
+    scene: &LoweringContext<'_>,
+    state: usize,
+    transition: &written::AegisTransition,
+) -> Option<StateTransition> {
     let written = transition.target.as_ref()?;
     let target = scene.names.state_index(&written.value)?;
-    let feedback =
-        transition.feedback.as_ref().and_then(|text| scene.texts.template_text(RenderMoment::Leaving(state), text));
-    let (takes, when) = match &transition.condition {
-        Some(condition) => lower_condition(scene, state, transition, condition),
-        None => (MatchedOutcome::Both, Some(unknown_condition(scene.location_of(transition.at)))),
+    let moment = RenderMoment::Leaving(state);
+    let feedback = transition.feedback.as_ref().and_then(|text| scene.texts.template_text(moment, text));
+    let (takes, when, text) = match &transition.condition {
+        Some(condition) => {
+            let (takes, when) = lower_condition(scene, state, transition, condition);
+            (takes, when, condition.display_text())
+        }
+        None => {
+            let unknown = unknown_condition(scene.location_of(transition.at));
+            (MatchedOutcome::Both, Some(unknown), String::new())
+        }
     };
     Some(StateTransition {
         takes,
@@ -54,7 +64,7 @@ fn one(scene: &LoweringContext<'_>, state: usize, transition: &written::AegisTra
         target_at: scene.location_of(written.span),
         feedback,
         origin: scene.location_of(transition.span),
-        text: transition.condition.as_ref().map(TransitionCondition::display_text).unwrap_or_default().into(),
+        text: text.into(),
     })
 }
 
@@ -80,12 +90,13 @@ fn lower_condition(
     condition: &TransitionCondition,
 ) -> (MatchedOutcome, Option<BoundCondition>) {
     if let TransitionCondition::Custom(text) = condition {
-        return (
-            MatchedOutcome::Both,
-            scene.texts.get(RenderMoment::Deciding(state), text).and_then(BoundText::to_condition),
-        );
+        let bound = scene.texts.get(RenderMoment::Deciding(state), text);
+        return (MatchedOutcome::Both, bound.and_then(BoundText::to_condition));
     }
-    let impossible = scene.names.states.get(state).is_some_and(|s| s.never_holds(condition).is_some());
+    let impossible = match scene.names.states.get(state) {
+        Some(named) => named.never_holds(condition).is_some(),
+        None => false,
+    };
     let (takes, made) = match impossible {
         true => (MatchedOutcome::Success, Some((ConditionBuilder::default(), never_expression()))),
         false => OutcomeCondition::new(scene, state).condition(condition),
@@ -159,24 +170,19 @@ impl<'s, 'a> OutcomeCondition<'s, 'a> {
                 self.verdict(ComparisonOperator::Greater, *score, *confidence)
             }
             TransitionCondition::Consensus { threshold, agreement } => {
-                let declared = self.scene.names.states.get(self.state).map_or((None, None), |s| s.consensus);
+                let declared = match self.scene.names.states.get(self.state) {
+                    Some(state) => state.consensus,
+                    None => (None, None),
+                };
                 let threshold = threshold.or(declared.0).unwrap_or(0.7);
                 self.verdict(ComparisonOperator::GreaterEqual, threshold, agreement.or(declared.1).unwrap_or(0.0))
             }
             TransitionCondition::AllApproved(t) => {
-                let all = self
-                    .each_score()
-                    .into_iter()
-                    .map(|s| compare_expression(s, ComparisonOperator::GreaterEqual, *t))
-                    .collect();
+                let all = self.compare_scores(ComparisonOperator::GreaterEqual, *t);
                 self.when(ConditionExpression::And(all))
             }
             TransitionCondition::AnyRejected(t) => {
-                let any = self
-                    .each_score()
-                    .into_iter()
-                    .map(|s| compare_expression(s, ComparisonOperator::Less, *t))
-                    .collect();
+                let any = self.compare_scores(ComparisonOperator::Less, *t);
                 self.when(ConditionExpression::Or(any))
             }
             TransitionCondition::InputEquals(text) => {
@@ -237,8 +243,9 @@ impl<'s, 'a> OutcomeCondition<'s, 'a> {
 
     fn value(&mut self, shown: &[&str], at: &[&str]) -> ConditionExpression {
         let names = self.scene.names;
-        let shown: Vec<&str> = std::iter::once(&**names.state_name(self.state)).chain(shown.iter().copied()).collect();
-        self.test.add_reference(&shown, Source::Member(names.state_slot(self.state), name_path(at)))
+        let mut path: Vec<&str> = vec![names.state_name(self.state)];
+        path.extend_from_slice(shown);
+        self.test.add_reference(&path, Source::Member(names.state_slot(self.state), name_path(at)))
     }
 
     fn exit_code(&mut self) -> ConditionExpression {
@@ -254,14 +261,16 @@ impl<'s, 'a> OutcomeCondition<'s, 'a> {
         })
     }
 
-    /// The score of each agent.
-    fn each_score(&mut self) -> Vec<ConditionExpression> {
-        let StateResultForm::Parallel { agents } = self.outcome else { return Vec::new() };
-        let score = |i: usize| {
-            let i = i.to_string();
-            share_expression(self.value(&["agents", &i, "score"], &["agents", &i, "score"]))
-        };
-        (0..*agents).map(score).collect()
+    /// A comparison of the score of each agent.
+    fn compare_scores(&mut self, how: ComparisonOperator, threshold: f64) -> Vec<ConditionExpression> {
+        let mut comparisons = Vec::new();
+        let StateResultForm::Parallel { agents } = self.outcome else { return comparisons };
+        for index in 0..*agents {
+            let path = ["agents", &index.to_string(), "score"];
+            let score = share_expression(self.value(&path, &path));
+            comparisons.push(compare_expression(score, how, threshold));
+        }
+        comparisons
     }
 
     fn response(&mut self) -> ConditionExpression {

@@ -33,11 +33,14 @@ pub fn lower_workflow(
         return lowering.builder.stand_in("workflow", scene.location_of(workflow.identity.span));
     }
     let fixed = names.fixed;
-    let initial = workflow.initial.as_ref().map_or(Some(0), |text| names.state_index(&text.value)).unwrap_or(0);
+    let initial = match &workflow.initial {
+        Some(text) => names.state_index(&text.value).unwrap_or(0),
+        None => 0,
+    };
     let states = workflow.states.iter().enumerate();
     lowering.builder.reserve_steps(workflow.states.len() + 1);
     let machine = StateMachine {
-        states: states.map(|(i, s)| state(lowering, &scene, &mut slots, i, s)).collect(),
+        states: states.map(|(index, state)| lower_state(lowering, &scene, &mut slots, index, state)).collect(),
         initial: StateId(initial as u32),
         max_entries: workflow.max_entries,
         max_entries_at: workflow.max_entries_at.map(|at| scene.location_of(at)),
@@ -71,12 +74,15 @@ fn take_in(lowering: &mut AegisLowering<'_>, scene: &LoweringContext<'_>, workfl
     let (schema, fixed) = (workflow.input_schema.as_ref(), scene.names.fixed);
     let mut intake = input::build_intake(lowering, scene.file, &workflow.identity.name, schema, fixed.input, ALWAYS);
     intake.raw = Some((fixed.raw, None));
-    let of_objects = schema.is_none_or(|s| s.json.get("type").is_none_or(|t| t.as_str() == Some("object")));
-    intake.wrap = of_objects.then(|| "task".into());
+    let may_be_object = match schema.and_then(|schema| schema.json.get("type")) {
+        Some(kind) => kind.as_str() == Some("object"),
+        None => true,
+    };
+    intake.wrap = if may_be_object { Some("task".into()) } else { None };
     intake
 }
 
-fn state(
+fn lower_state(
     lowering: &mut AegisLowering<'_>,
     scene: &LoweringContext<'_>,
     slots: &mut FlowSlots,

@@ -335,8 +335,7 @@ pub fn output_handler(
     templates: &mut Vec<YamlText>,
 ) -> Option<RefusedFeature> {
     let mut handler = reader.read_mapping(node, "output_handler")?;
-    let kinds =
-        [("agent", "agent"), ("webhook", "webhook"), ("container", "container"), ("mcp_tool", "mcp_tool")];
+    let kinds = [("agent", "agent"), ("webhook", "webhook"), ("container", "container"), ("mcp_tool", "mcp_tool")];
     let kind = handler.require_word("type", &kinds);
     let required = handler.read_boolean("required") == Some(true);
     if let Some(kind) = kind {

@@ -347,14 +347,11 @@ fn read_object_form(reader: &ManifestReader<'_>, node: &YamlNode) -> Vec<Validat
     }
     if let Some(mut output) = fields.read_mapping("output") {
         let format = output.take("format");
-        let is_json =
-            matches!(format, Some(entry) if reader.read_word(&entry.value, "format", FORMATS) == Some(true));
+        let is_json = matches!(format, Some(entry) if reader.read_word(&entry.value, "format", FORMATS) == Some(true));
         let schema = match (output.take("schema"), format) {
             (Some(entry), _) => schema::read_json_schema(reader, &entry.value, "schema"),
             // Any JSON.
-            (None, Some(entry)) if is_json => {
-                Some(JsonSchema::new(Value::Object(Arc::default()), entry.value.clone()))
-            }
+            (None, Some(entry)) if is_json => Some(JsonSchema::new(Value::Object(Arc::default()), entry.value.clone())),
             _ => None,
         };
         if let Some(schema) = schema {

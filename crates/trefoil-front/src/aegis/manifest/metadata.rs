@@ -61,9 +61,7 @@ pub fn read_identity(fields: &mut MappingReader<'_, '_>, unit: AegisUnitKind) ->
     fields.take("tags");
     let version = version.map(|version| version.value.clone());
     match name {
-        Some(name) => {
-            ManifestIdentity { name: name.value.clone(), span: name.span, at: name.content_span(), version }
-        }
+        Some(name) => ManifestIdentity { name: name.value.clone(), span: name.span, at: name.content_span(), version },
         None => ManifestIdentity { name: Arc::default(), span: fields.head_span(), at: fields.head_span(), version },
     }
 }

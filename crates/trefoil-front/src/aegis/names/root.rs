@@ -229,8 +229,7 @@ impl WorkflowRoot {
     }
 
     fn human_feedback(&self) -> Option<Source> {
-        let feedback_of =
-            |state: &AegisStateNames| Source::Member(state.slot, name_path(&["output", "feedback"]));
+        let feedback_of = |state: &AegisStateNames| Source::Member(state.slot, name_path(&["output", "feedback"]));
         if let Some(here) = self.moment.finished_state()
             && let Some(state) = self.names.states.get(here)
             && state.outcome == StateResultForm::Human

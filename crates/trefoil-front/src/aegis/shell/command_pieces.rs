@@ -104,17 +104,10 @@ fn tag(text: &str, start: usize) -> CommandTag {
     let body = rest.trim_start_matches("{{");
     let left = body.starts_with('~');
     let body = body.trim_start_matches('~');
-    if rest.get(2..).is_some_and(|r| r.trim_start_matches('~').starts_with('!')) {
-        let long = body.starts_with("!--");
-        let closing = if long { "--" } else { "}}" };
-        let after = rest.find(closing).and_then(|_| {
-            let skip = if long { rest.find("!--").map_or(0, |i| i + 3) } else { 2 };
-            let tail = rest.get(skip..)?;
-            let end = tail.find(closing)? + skip;
-            rest.get(end..)?.find("}}").map(|i| end + i + 2)
-        });
-        let end = start + after.unwrap_or(rest.len());
-        let right = text.get(..end).is_some_and(|t| t.ends_with("~}}"));
+    if rest.get(2..).unwrap_or_default().trim_start_matches('~').starts_with('!') {
+        let length = if body.starts_with("!--") { long_comment_length(rest) } else { comment_length(rest) };
+        let end = start + length.unwrap_or(rest.len());
+        let right = text.get(..end).unwrap_or_default().ends_with("~}}");
         return CommandTag { end, sort: TagSort::Comment, trims: (left, right) };
     }
     let triple = rest.starts_with("{{{");
@@ -130,8 +123,22 @@ fn tag(text: &str, start: usize) -> CommandTag {
         _ if word == "else" => TagSort::Else,
         _ => TagSort::Value,
     };
-    let right = text.get(..end).is_some_and(|t| t.ends_with("~}}") || t.ends_with("~}}}"));
+    let written = text.get(..end).unwrap_or_default();
+    let right = written.ends_with("~}}") || written.ends_with("~}}}");
     CommandTag { end, sort, trims: (left, right) }
+}
+
+/// The number of bytes of `{{! ... }}`; `None`: it is not closed.
+fn comment_length(tag: &str) -> Option<usize> {
+    let content = tag.get(2..)?;
+    Some(2 + content.find("}}")? + 2)
+}
+
+/// The number of bytes of `{{!-- ... --}}`; `None`: it is not closed.
+fn long_comment_length(tag: &str) -> Option<usize> {
+    let start = tag.find("!--")? + 3;
+    let end = start + tag.get(start..)?.find("--")?;
+    Some(end + tag.get(end..)?.find("}}")? + 2)
 }
 
 /// The number of bytes from the start of `rest` to the end of the closing braces. Braces in quotes do not count.
@@ -142,7 +149,7 @@ fn closing(rest: &str, braces: &str) -> usize {
             Some(q) if c == q => quote = None,
             Some(_) => {}
             None if c == '"' || c == '\'' => quote = Some(c),
-            None if rest.get(i..).is_some_and(|r| r.starts_with(braces)) => return i + braces.len(),
+            None if rest.get(i..).unwrap_or_default().starts_with(braces) => return i + braces.len(),
             None => {}
         }
     }

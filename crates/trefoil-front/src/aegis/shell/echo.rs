@@ -55,7 +55,9 @@ pub fn echo_parts(pieces: &[CommandPiece], holed: &HoledScript) -> Option<Vec<Ec
     }
     // Reject options that change the output.
     if let Some(EchoPart::Text(first)) = out.first()
-        && first.split(' ').next().is_some_and(|w| w.len() > 1 && w.strip_prefix('-').is_some_and(is_option))
+        && let Some(letters) = first.split(' ').next().unwrap_or_default().strip_prefix('-')
+        && !letters.is_empty()
+        && is_option(letters)
     {
         return None;
     }

@@ -99,7 +99,7 @@ pub fn build_script(pieces: &[CommandPiece], holed: &HoledScript) -> Parameteriz
             CommandPiece::Block { range, inner } => (range, Some(inner)),
         };
         let hole = holes.all.get(number).copied().unwrap_or(UNREAD);
-        let late = read.here_document.is_some_and(|first| number >= first);
+        let late = matches!(read.here_document, Some(first) if number >= first);
         let comment = read.comments.contains(&number);
         number += 1;
         if comment {
@@ -132,9 +132,10 @@ pub fn build_script(pieces: &[CommandPiece], holed: &HoledScript) -> Parameteriz
             QuoteStyle::Not => format!("\"${{{n}}}\""),
         });
     }
-    if holes.moves_parameters {
-        let first = out.parameters.first().cloned();
-        out.mistakes.extend(first.map(|range| PlaceholderMistake { range, message: MOVED }));
+    if holes.moves_parameters
+        && let Some(first) = out.parameters.first()
+    {
+        out.mistakes.push(PlaceholderMistake { range: first.clone(), message: MOVED });
     }
     // The contents of a here-document are not parsed.
     if read.here_document.is_none() && out.mistakes.is_empty() {
@@ -145,8 +146,9 @@ pub fn build_script(pieces: &[CommandPiece], holed: &HoledScript) -> Parameteriz
 
 /// Whether a script ends in a `$` that no backslash escapes.
 fn ends_in_dollar(script: &str) -> bool {
-    let before = script.strip_suffix('$').map(|rest| rest.len() - rest.trim_end_matches('\\').len());
-    before.is_some_and(|backslashes| backslashes % 2 == 0)
+    let Some(before) = script.strip_suffix('$') else { return false };
+    let backslashes = before.len() - before.trim_end_matches('\\').len();
+    backslashes % 2 == 0
 }
 
 /// Whether the texts inside a block are only data for the shell.
@@ -182,13 +184,17 @@ impl ScriptHoles {
         for part in parts {
             match part {
                 ShellWordPart::Hole { number, quoted, escaped } => {
+                    let is_first = matches!(around.before, Some(words) if words.iter().all(|word| precedes(word)));
+                    let refused = match around.refused {
+                        Some(message) => Some(message),
+                        None if *escaped && *quoted != QuoteStyle::Single => Some(BACKSLASH),
+                        None if around.again => Some(AGAIN),
+                        None => None,
+                    };
                     let hole = ScriptHole {
                         quoted: *quoted,
-                        refused: around
-                            .refused
-                            .or((*escaped && *quoted != QuoteStyle::Single).then_some(BACKSLASH))
-                            .or(around.again.then_some(AGAIN)),
-                        is_program: starts && around.before.is_some_and(|words| words.iter().all(|w| precedes(w))),
+                        refused,
+                        is_program: starts && is_first,
                         alone: parts.len() == 1,
                         computes: around.computes,
                     };
@@ -207,8 +213,11 @@ impl ScriptHoles {
                     starts = false;
                 }
                 ShellWordPart::Commands(from, commands) => {
-                    let backticks = (*from == CommandSubstitution::Backtick).then_some(BACKTICKS);
-                    self.commands(commands, around.refused.or(backticks), around.again);
+                    let refused = match around.refused {
+                        None if *from == CommandSubstitution::Backtick => Some(BACKTICKS),
+                        refused => refused,
+                    };
+                    self.commands(commands, refused, around.again);
                 }
                 ShellWordPart::Arithmetic(inner) | ShellWordPart::Subscript(_, inner) => {
                     self.word(inner, within(COMPUTED))
@@ -241,9 +250,14 @@ fn is_positional(name: &str) -> bool {
     matches!(name, "@" | "*" | "#") || name.starts_with(|c: char| matches!(c, '1'..='9'))
 }
 
+/// The words of a command, starting with its program.
+fn from_program(words: &[String]) -> impl Iterator<Item = &str> {
+    words.iter().map(String::as_str).skip_while(|word| precedes(word))
+}
+
 /// Whether a command changes the parameters of the script.
 fn moves_parameters(words: &[String]) -> bool {
-    let mut words = words.iter().map(String::as_str).skip_while(|w| precedes(w));
+    let mut words = from_program(words);
     match words.next() {
         Some("shift" | "function" | "getopts") => true,
         Some("set") => sets_parameters(words),
@@ -267,7 +281,7 @@ fn sets_parameters<'w>(mut arguments: impl Iterator<Item = &'w str>) -> bool {
 /// Whether a command does arithmetic with its words, or reads them as variable names with computed subscripts. Bash,
 /// which may be the shell, runs commands in such expressions.
 fn computes(words: &[String]) -> bool {
-    let mut words = words.iter().map(String::as_str).skip_while(|w| precedes(w));
+    let mut words = from_program(words);
     let Some(program) = words.next() else { return false };
     let mut has = |what: &dyn Fn(&str) -> bool| words.any(what);
     match program {

@@ -33,15 +33,15 @@ pub fn lower_agent_state(
     let origin = scene.state_at(index);
     let nothing = || super::unknown(origin);
     let Some(name) = &state.agent else { return nothing() };
-    let rounds = scene.names.states.get(index).and_then(|s| s.rounds);
+    let rounds = scene.names.states.get(index).and_then(|named| named.rounds);
     let moment = RenderMoment::Entering(index);
     let (input, intent) = (state.input.as_ref(), state.intent.as_ref());
     let Some((round, error)) = rounds else {
         let call = callee::agent_call(lowering, scene, moment, name, input, intent, |input| input);
-        return call.map_or_else(nothing, |call| Step {
-            shape: Some(shape(scored)),
-            ..plain_step(StepKind::Call(Box::new(call)), origin)
-        });
+        return match call {
+            Some(call) => Step { shape: Some(shape(scored)), ..plain_step(StepKind::Call(Box::new(call)), origin) },
+            None => nothing(),
+        };
     };
 
     // In a round, `previous_error` is the judges' reason; in the first one, that of the last failed state.
@@ -66,7 +66,7 @@ pub fn lower_agent_state(
     let judges = state
         .judges
         .iter()
-        .map(|j| judge::lower_judge(lowering, scene.file, &j.agent, &case, j.weight, (300_000, None)))
+        .map(|judge| judge::lower_judge(lowering, scene.file, &judge.agent, &case, judge.weight, (300_000, None)))
         .collect();
     let validator = Validator {
         kind: ValidatorKind::Judges {

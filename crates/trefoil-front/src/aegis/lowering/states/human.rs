@@ -18,15 +18,18 @@ pub fn lower_human_state(
     state: &HumanState,
     timeout_ms: Option<u64>,
 ) -> Step {
-    let prompt = state
-        .prompt
-        .as_ref()
-        .and_then(|p| scene.texts.template_text(RenderMoment::Entering(index), p))
-        .map(program_builder::as_text);
+    let moment = RenderMoment::Entering(index);
+    let prompt = state.prompt.as_ref().and_then(|prompt| scene.texts.template_text(moment, prompt));
     let call = HumanCall {
-        prompt: prompt.unwrap_or_else(|| constant_text("")),
+        prompt: match prompt {
+            Some(text) => program_builder::as_text(text),
+            None => constant_text(""),
+        },
         timeout_ms: Some(timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS)),
-        on_timeout: state.default_response.clone().map_or(OnTimeout::Fail, OnTimeout::Answer),
+        on_timeout: match &state.default_response {
+            Some(answer) => OnTimeout::Answer(answer.clone()),
+            None => OnTimeout::Fail,
+        },
         answer_at: state.default_span.map(|span| scene.location_of(span)),
     };
     let shape = object_expression([

@@ -38,9 +38,10 @@ pub fn lower_state(
         Some(StateKind::Container(container)) => {
             let mut step = refusal(lowering, scene, &state.refused, None, origin);
             if let StepKind::Refused(refused) = &mut step.kind {
-                let limits = container.limits.iter();
-                refused.limits = limits.map(|(name, ms, at)| (name.clone(), *ms, scene.location_of(*at))).collect();
-                refused.returns = scene.names.result_type(index).map(|of| complete(&of));
+                for (name, ms, at) in &container.limits {
+                    refused.limits.push((name.clone(), *ms, scene.location_of(*at)));
+                }
+                refused.returns = scene.names.result_type(index).map(|result| complete(&result));
             }
             return step;
         }
@@ -76,11 +77,18 @@ fn refusal(
     step: Option<Step>,
     origin: Location,
 ) -> Step {
-    let mut steps = refused.iter().map(|r| plain_step(StepKind::Refused(r.to_refused()), scene.location_of(r.span)));
+    let refused_step =
+        |refused: &RefusedFeature| plain_step(StepKind::Refused(refused.to_refused()), scene.location_of(refused.span));
     let Some(step) = step else {
-        return steps.next().unwrap_or_else(|| unknown(origin));
+        return match refused.first() {
+            Some(feature) => refused_step(feature),
+            None => unknown(origin),
+        };
     };
-    let mut all: Vec<_> = steps.map(|refusal| lowering.builder.add_step(refusal)).collect();
-    all.push(lowering.builder.add_step(step));
-    plain_step(StepKind::Sequence(all), origin)
+    let mut steps = Vec::with_capacity(refused.len() + 1);
+    for feature in refused {
+        steps.push(lowering.builder.add_step(refused_step(feature)));
+    }
+    steps.push(lowering.builder.add_step(step));
+    plain_step(StepKind::Sequence(steps), origin)
 }

@@ -54,9 +54,14 @@ pub fn lower_system_state(
         Some(SystemAction::Command { command, env }) => match CommandLine::from_template(&command.value) {
             CommandLine::Echo(words) => echo(scene, index, command, words),
             CommandLine::Script(script) => {
-                let env = env.iter().filter_map(|(name, value)| Some((name.value.clone(), rendered(value)?)));
+                let mut variables = Vec::with_capacity(env.len());
+                for (name, value) in env {
+                    if let Some(value) = rendered(value) {
+                        variables.push((name.value.clone(), value));
+                    }
+                }
                 let workdir = state.workdir.as_ref().and_then(rendered);
-                run(scene, index, command, script, env.collect(), workdir)
+                run(scene, index, command, script, variables, workdir)
             }
         },
         None => nothing(),
@@ -119,9 +124,11 @@ fn typed_value(scene: &LoweringContext<'_>, index: usize, node: &YamlNode) -> Va
         YamlNodeKind::Sequence(items) => {
             ValueExpression::List(items.iter().map(|item| typed_value(scene, index, item)).collect())
         }
-        YamlNodeKind::Mapping(m) => ValueExpression::Object(
-            m.entries.iter().map(|e| (e.key.value.clone(), typed_value(scene, index, &e.value))).collect(),
-        ),
+        YamlNodeKind::Mapping(mapping) => {
+            let entries = mapping.entries.iter();
+            let entries = entries.map(|entry| (entry.key.value.clone(), typed_value(scene, index, &entry.value)));
+            ValueExpression::Object(entries.collect())
+        }
     }
 }
 
@@ -135,20 +142,25 @@ fn run(
     workdir: Option<ValueExpression>,
 ) -> Step {
     let origin = scene.state_at(index);
-    let argument = |range: &Range<usize>| {
-        scene
-            .texts
-            .get(RenderMoment::Entering(index), command)?
-            .part_template(range.clone())
-            .map(ValueExpression::Template)
-    };
-    let arguments = script.parameters.iter().filter_map(argument).collect();
+    let placeholders = script.parameters.iter();
+    let arguments = placeholders.filter_map(|range| placeholder(scene, index, command, range.clone())).collect();
     let call = CommandCall { script: script.text.into(), arguments, env, workdir };
     Step {
         shape: shape(origin),
         policy: StepPolicy { timeout_ms: Some(DEFAULT_TIMEOUT_MS), ..StepPolicy::default() },
         ..plain_step(StepKind::Command(Box::new(call)), origin)
     }
+}
+
+/// A placeholder of a command as a separate text.
+fn placeholder(
+    scene: &LoweringContext<'_>,
+    index: usize,
+    command: &YamlText,
+    range: Range<usize>,
+) -> Option<ValueExpression> {
+    let text = scene.texts.get(RenderMoment::Entering(index), command)?;
+    Some(ValueExpression::Template(text.part_template(range)?))
 }
 
 /// The result of a command, with its output as `output`, and as `json` if the output is JSON.
@@ -160,10 +172,9 @@ fn shape(origin: Location) -> Option<ValueExpression> {
 
 /// A plain `echo` becomes its text.
 fn echo(scene: &LoweringContext<'_>, index: usize, command: &YamlText, words: Vec<EchoPart>) -> Step {
-    let moment = RenderMoment::Entering(index);
     let part = |word| match word {
         EchoPart::Text(text) => Some(constant_text(text)),
-        EchoPart::Value(range) => scene.texts.get(moment, command)?.part_template(range).map(ValueExpression::Template),
+        EchoPart::Value(range) => placeholder(scene, index, command, range),
     };
     let printed = ValueExpression::Concat(words.into_iter().filter_map(part).collect());
     let outcome = object_expression([
