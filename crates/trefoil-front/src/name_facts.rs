@@ -32,7 +32,7 @@ pub fn record_text(reader: &ManifestReader<'_>, text: &BoundText) {
     }
     record_mentions(reader, mentions);
     for local in text.local_paths() {
-        record_local(reader, text, local);
+        self::local(reader, text, local);
     }
 }
 
@@ -62,7 +62,7 @@ fn path_mentions(text: &BoundText, path: &[PathSegment], bound: &BoundPath, from
 }
 
 /// Records what a path names that starts at the item of a loop, or at the value of another block.
-fn record_local(reader: &ManifestReader<'_>, text: &BoundText, BoundLocal { local, bound, begin }: BoundLocal<'_>) {
+fn local(reader: &ManifestReader<'_>, text: &BoundText, BoundLocal { local, bound, begin }: BoundLocal<'_>) {
     if local.start != LocalStart::This {
         return;
     }

@@ -18,7 +18,7 @@ pub fn lower_transitions(
     state: usize,
     transitions: &[written::AegisTransition],
 ) -> Vec<StateTransition> {
-    transitions.iter().filter_map(|transition| lower_transition(scene, state, transition)).collect()
+    transitions.iter().filter_map(|transition| one(scene, state, transition)).collect()
 }
 
 /// The only transition of a state in a pipeline: to the next state on success.
@@ -38,11 +38,7 @@ pub fn success_transition(scene: &LoweringContext<'_>, state: usize, target: usi
     }
 }
 
-fn lower_transition(
-    scene: &LoweringContext<'_>,
-    state: usize,
-    transition: &written::AegisTransition,
-) -> Option<StateTransition> {
+fn one(scene: &LoweringContext<'_>, state: usize, transition: &written::AegisTransition) -> Option<StateTransition> {
     let written = transition.target.as_ref()?;
     let target = scene.names.state_index(&written.value)?;
     let moment = RenderMoment::Leaving(state);

@@ -40,7 +40,7 @@ pub fn lower_workflow(
     let states = workflow.states.iter().enumerate();
     lowering.builder.reserve_steps(workflow.states.len() + 1);
     let machine = StateMachine {
-        states: states.map(|(index, state)| lower_state(lowering, &scene, &mut slots, index, state)).collect(),
+        states: states.map(|(index, state)| self::state(lowering, &scene, &mut slots, index, state)).collect(),
         initial: StateId(initial as u32),
         max_entries: workflow.max_entries,
         max_entries_at: workflow.max_entries_at.map(|at| scene.location_of(at)),
@@ -82,7 +82,7 @@ fn take_in(lowering: &mut AegisLowering<'_>, scene: &LoweringContext<'_>, workfl
     intake
 }
 
-fn lower_state(
+fn state(
     lowering: &mut AegisLowering<'_>,
     scene: &LoweringContext<'_>,
     slots: &mut FlowSlots,

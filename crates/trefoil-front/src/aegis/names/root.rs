@@ -209,7 +209,7 @@ impl WorkflowRoot {
         NameEntry { schema: ValueType::OBJECT, ..NameEntry::from_names(state) }
     }
 
-    /// Whether no transition to a reachable state has feedback.
+    /// Whether a state can be reached, but no transition to it has feedback.
     fn never_has_feedback(&self, state: usize) -> bool {
         let Some(named) = self.names.states.get(state) else { return false };
         named.given_feedback.is_empty() && self.names.paths.is_reachable(state)
@@ -228,6 +228,7 @@ impl WorkflowRoot {
         }
     }
 
+    /// The `feedback` in that answer.
     fn human_feedback(&self) -> Option<Source> {
         let feedback_of = |state: &AegisStateNames| Source::Member(state.slot, name_path(&["output", "feedback"]));
         if let Some(here) = self.moment.finished_state()
