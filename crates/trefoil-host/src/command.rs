@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use trefoil_machine::journal::GivenPermissions;
 use trefoil_machine::key::own_step;
-use trefoil_machine::{LimitKind, RunLimits};
+use trefoil_machine::RunLimits;
 use trefoil_runtime::RunError;
 
 use crate::durable::StoredRun;
@@ -91,10 +91,17 @@ impl RunOptions {
 
     /// With the options that allow this.
     pub fn with_permissions(self, given: &GivenPermissions) -> Self {
-        let command = given.commands.then(|| " --allow-command".to_owned());
-        let hosts = given.hosts.iter().map(|host| option_text("--allow-host", host));
-        let bare = given.no_config.then(|| " --no-config".to_owned());
-        Self { permissions: command.into_iter().chain(hosts).chain(bare).collect(), ..self }
+        let mut permissions = String::new();
+        if given.commands {
+            permissions.push_str(" --allow-command");
+        }
+        for host in &given.hosts {
+            permissions.push_str(&option_text("--allow-host", host));
+        }
+        if given.no_config {
+            permissions.push_str(" --no-config");
+        }
+        Self { permissions, ..self }
     }
 
     /// With the models that were chosen, each as `--model` takes it: a run of edited files has those of the files, and one for which a model
@@ -120,16 +127,23 @@ impl RunOptions {
 
     /// With the options that say how the target is read: its dialect, paths that it may read, and whether without settings.
     pub fn with_target_options(self, dialect: Option<&str>, paths: &[PathBuf], no_config: bool) -> Self {
-        let dialect = dialect.map(|dialect| format!(" --dialect {dialect}"));
-        let paths = paths.iter().map(|path| option_text("--allow-path", &path.display().to_string()));
-        let bare = no_config.then(|| " --no-config".to_owned());
-        Self { target: dialect.into_iter().chain(paths).chain(bare).collect(), ..self }
+        let mut target = String::new();
+        if let Some(dialect) = dialect {
+            target.push_str(&format!(" --dialect {dialect}"));
+        }
+        for path in paths {
+            target.push_str(&option_text("--allow-path", &path.display().to_string()));
+        }
+        if no_config {
+            target.push_str(" --no-config");
+        }
+        Self { target, ..self }
     }
 
     /// The command as text.
     pub fn render_command(&self, command: PrintedCommand<'_>) -> String {
         use PrintedCommand as C;
-        let Self { store, permissions, target: read, models } = self;
+        let Self { store, permissions, target: read, .. } = self;
         let command = match command {
             C::Check(target) => CommandLineWords::for_name("check").value(target).options(read),
             C::Plan(target) => CommandLineWords::for_name("plan").value(target).options(read),
@@ -138,13 +152,7 @@ impl RunOptions {
             }
             C::Run(target) => CommandLineWords::for_name("run").value(target).options(read).options(store),
             C::Dev(target) => CommandLineWords::for_name("dev").value(target).options(read).options(store),
-            C::Record(words) => {
-                // After the name of the command, where no word ends the options.
-                let (name, rest) = words.split_at(words.len().min(1));
-                let recorded = ["--trace".to_owned(), "trace.json".to_owned()];
-                let words = name.iter().chain(&recorded).chain(rest).map(|word| quote_for_shell(word));
-                return format!("trefoil {}", words.collect::<Vec<_>>().join(" "));
-            }
+            C::Record(words) => return record_command(words),
             C::Try { target, input } => {
                 let run = CommandLineWords::for_name("run").value(target).options(&format!(" {input}"));
                 run.option("--model", "embedded").options(read)
@@ -153,33 +161,9 @@ impl RunOptions {
                 let reuse = format!(" --reuse={}", quote_for_shell(run));
                 CommandLineWords::for_name("run").value(target).options(&reuse).options(store).options(permissions)
             }
-            C::Resume { run, steps, why } => {
-                let lacking = why.iter().filter_map(|why| lacking(why));
-                let lacking: String = lacking.filter(|option| !permissions.contains(option)).collect();
-                let raise = why.iter().filter_map(|why| why.raise).fold(RunLimits::NONE, RunLimits::higher_limits);
-                let option = |(kind, limit): (LimitKind, u64)| {
-                    Some(option_text(kind.option_name()?, &kind.format_amount(limit)))
-                };
-                let raised: String = raise.limit_rows().filter_map(option).collect();
-                let resume = CommandLineWords::for_name("resume").value(run);
-                let resume = steps.iter().fold(resume, |resume, step| resume.option("--rerun", step));
-                resume.options(&raised).options(store).options(permissions).options(&lacking)
-            }
-            C::Edited { run, target } => {
-                let resume = CommandLineWords::for_name("resume").value(run).option("--with", target);
-                // A model for every call is kept; one for a name is that of the file.
-                let named = models.iter().filter(|model| model_target(model).is_some());
-                let resume = named.fold(resume, |resume, model| resume.option("--model", model));
-                resume.options(store).options(permissions)
-            }
-            C::Fork { run, from, model } => {
-                let fork = CommandLineWords::for_name("runs fork").value(run);
-                let others = models.iter().filter(|other| model.is_some_and(|model| is_kept_with(other, model)));
-                let models = others.map(String::as_str).chain(model);
-                let fork = models.fold(fork, |fork, model| fork.option("--model", model));
-                let fork = from.into_iter().fold(fork, |fork, from| fork.option("--from", from));
-                fork.options(store).options(permissions)
-            }
+            C::Resume { run, steps, why } => self.resume_words(run, steps, why),
+            C::Edited { run, target } => self.edited_words(run, target),
+            C::Fork { run, from, model } => self.fork_words(run, from, model),
             C::Answer { run, step, word } => {
                 CommandLineWords::for_name("runs answer").value(run).value(step).value(word).options(store)
             }
@@ -203,11 +187,65 @@ impl RunOptions {
         command.text()
     }
 
+    fn resume_words(&self, run: &str, steps: &[&str], why: &[&RunError]) -> CommandLineWords {
+        let (mut allowed, mut raise) = (String::new(), RunLimits::NONE);
+        for error in why {
+            if let Some(option) = lacking(error)
+                && !self.permissions.contains(&option)
+            {
+                allowed.push_str(&option);
+            }
+            if let Some(limits) = error.raise {
+                raise = raise.higher_limits(limits);
+            }
+        }
+        let mut raised = String::new();
+        for (kind, limit) in raise.limit_rows() {
+            if let Some(name) = kind.option_name() {
+                raised.push_str(&option_text(name, &kind.format_amount(limit)));
+            }
+        }
+        let mut resume = CommandLineWords::for_name("resume").value(run);
+        for step in steps {
+            resume = resume.option("--rerun", step);
+        }
+        resume.options(&raised).options(&self.store).options(&self.permissions).options(&allowed)
+    }
+
+    fn edited_words(&self, run: &str, target: &str) -> CommandLineWords {
+        let mut resume = CommandLineWords::for_name("resume").value(run).option("--with", target);
+        for model in &self.models {
+            // A model for every call is kept; one for a name is that of the file.
+            if model_target(model).is_some() {
+                resume = resume.option("--model", model);
+            }
+        }
+        resume.options(&self.store).options(&self.permissions)
+    }
+
+    fn fork_words(&self, run: &str, from: Option<&str>, model: Option<&str>) -> CommandLineWords {
+        let mut fork = CommandLineWords::for_name("runs fork").value(run);
+        if let Some(model) = model {
+            for other in &self.models {
+                if is_kept_with(other, model) {
+                    fork = fork.option("--model", other);
+                }
+            }
+            fork = fork.option("--model", model);
+        }
+        if let Some(from) = from {
+            fork = fork.option("--from", from);
+        }
+        fork.options(&self.store).options(&self.permissions)
+    }
+
     /// The command that continues a run. `why`: what the run stopped for. Steps that it does not repeat unasked are allowed, what it may
     /// not do is, too, and limits that were reached are raised.
     pub fn resume_command(&self, run: &str, why: &[&RunError]) -> String {
-        let repeats = why.iter().flat_map(|why| why.repeated_steps());
-        let steps: Vec<&str> = repeats.map(|key| own_step(&key.0)).collect();
+        let mut steps = Vec::new();
+        for error in why {
+            steps.extend(error.repeated_steps().map(|key| own_step(&key.0)));
+        }
         self.render_command(PrintedCommand::Resume { run, steps: &steps, why })
     }
 
@@ -257,6 +295,18 @@ impl CommandLineWords {
     }
 }
 
+fn record_command(words: &[String]) -> String {
+    // After the name of the command, where no word ends the options.
+    let (name, rest) = words.split_at(words.len().min(1));
+    let recorded = ["--trace".to_owned(), "trace.json".to_owned()];
+    let mut command = "trefoil".to_owned();
+    for word in [name, &recorded, rest].into_iter().flatten() {
+        command.push(' ');
+        command.push_str(&quote_for_shell(word));
+    }
+    command
+}
+
 /// An option with its value, after a space. A value that begins like an option is part of the same word.
 pub fn option_text(name: &str, value: &str) -> String {
     let between = if value.starts_with('-') { '=' } else { ' ' };
@@ -293,13 +343,19 @@ pub fn store_option(location: &StoreLocation) -> String {
 }
 
 /// The option that allows what a run stopped before, after a space, if its process had to lack it.
-fn lacking(why: &RunError) -> Option<String> {
-    let help = why.help.as_deref().filter(|_| why.code == "REFUSED")?;
-    let mut quoted = help.split('`').skip(1).step_by(2);
-    quoted.find_map(|option| match option.split_once(' ') {
-        None => (option == "--allow-command").then(|| format!(" {option}")),
-        Some((name, host)) => (name == "--allow-host").then(|| option_text(name, host)),
-    })
+fn lacking(error: &RunError) -> Option<String> {
+    if error.code != "REFUSED" {
+        return None;
+    }
+    let help = error.help.as_deref()?;
+    for quoted in help.split('`').skip(1).step_by(2) {
+        match quoted.split_once(' ') {
+            None if quoted == "--allow-command" => return Some(format!(" {quoted}")),
+            Some((name @ "--allow-host", host)) => return Some(option_text(name, host)),
+            _ => {}
+        }
+    }
+    None
 }
 
 /// Quotes a word for a shell.

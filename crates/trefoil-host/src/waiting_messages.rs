@@ -14,41 +14,47 @@ use crate::command::{PrintedCommand, RunOptions};
 
 /// What a run waits for, and how it goes on, on lines.
 pub fn waiting_lines(run: &str, waiting: &[AwaitedActivity], options: &RunOptions) -> Vec<String> {
-    let commands: Vec<Vec<String>> = waiting.iter().map(|one| answer_commands(run, one, waiting, options)).collect();
-    let one = |(at, one): (usize, &AwaitedActivity)| {
-        let call = called_line(one).map(|call| format!("  {call}"));
-        // A command for several items is after the last of them.
-        let is_later = |command: &&String| commands.iter().skip(at + 1).any(|later| later.contains(command));
-        let own = commands.get(at).into_iter().flatten().filter(|command| !is_later(command));
-        let answers: Vec<String> = own.map(|command| format!("  {command}")).collect();
-        let note = answer_note(one).map(|note| format!("  {note}"));
-        [Some(format!("waiting: {}", waiting_line(one, waiting))), call]
-            .into_iter()
-            .flatten()
-            .chain(answers)
-            .chain(note)
-    };
+    let commands: Vec<Vec<String>> = waiting.iter().map(|item| answer_commands(run, item, waiting, options)).collect();
+    let mut lines = Vec::new();
+    for (at, (item, item_commands)) in waiting.iter().zip(&commands).enumerate() {
+        lines.push(format!("waiting: {}", waiting_line(item, waiting)));
+        if let Some(call) = called_line(item) {
+            lines.push(format!("  {call}"));
+        }
+        for command in item_commands {
+            // A command for several items is after the last of them.
+            let is_later = commands.iter().skip(at + 1).any(|later| later.contains(command));
+            if !is_later {
+                lines.push(format!("  {command}"));
+            }
+        }
+        if let Some(note) = answer_note(item) {
+            lines.push(format!("  {note}"));
+        }
+    }
     // A limit is raised, and the run resumed, with one command.
-    let then =
-        (!waiting.iter().all(is_limit)).then(|| format!("then: {}", options.resume_command(run, &limits(waiting))));
-    waiting.iter().enumerate().flat_map(one).chain(then).collect()
+    if !waiting.iter().all(is_limit) {
+        lines.push(format!("then: {}", options.resume_command(run, &limits(waiting))));
+    }
+    lines
 }
 
 /// What to know before one says that something is done.
 pub const DONE: &str = "(it may still be running; with `done`, its result is what `--result VALUE` says, or null)";
 
 /// What to know before one answers an item.
-pub fn answer_note(one: &AwaitedActivity) -> Option<&'static str> {
-    (one.is_unknown() && one.settled.is_none()).then_some(DONE)
+pub fn answer_note(item: &AwaitedActivity) -> Option<&'static str> {
+    if item.is_unknown() && item.settled.is_none() { Some(DONE) } else { None }
 }
 
 /// The questions to people, with the commands that answer them, on lines: those of a run that was stopped.
 pub fn question_lines(run: &str, waiting: &[AwaitedActivity], options: &RunOptions) -> Vec<String> {
-    let open = |one: &&AwaitedActivity| one.prompt.is_some() && one.settled.is_none();
-    let questions: Vec<AwaitedActivity> = waiting.iter().filter(open).cloned().collect();
-    let then = options.resume_command(run, &[]);
-    let lines = waiting_lines(run, &questions, options).into_iter();
-    lines.filter(|line| *line != format!("then: {then}")).collect()
+    let is_open = |item: &&AwaitedActivity| item.prompt.is_some() && item.settled.is_none();
+    let questions: Vec<AwaitedActivity> = waiting.iter().filter(is_open).cloned().collect();
+    let then = format!("then: {}", options.resume_command(run, &[]));
+    let mut lines = waiting_lines(run, &questions, options);
+    lines.retain(|line| *line != then);
+    lines
 }
 
 /// The answer that stands for what is typed, or comes from standard input.
@@ -58,32 +64,41 @@ const ANSWERS: usize = 3;
 
 /// The commands that answer an item, to copy: one for each answer if there are only a few, otherwise one that asks for the answer, so
 /// that no word of it is taken for one. None if it cannot be answered any more. `all`: as in [`waiting_line`].
-pub fn answer_commands(run: &str, one: &AwaitedActivity, all: &[AwaitedActivity], options: &RunOptions) -> Vec<String> {
-    let of = one.run.as_deref().unwrap_or(run);
+pub fn answer_commands(run: &str, item: &AwaitedActivity, all: &[AwaitedActivity], options: &RunOptions) -> Vec<String> {
+    let waiting_run = item.run.as_deref().unwrap_or(run);
     // Nobody can answer it any more.
-    if one.settled.is_some() {
+    if item.settled.is_some() {
         return Vec::new();
     }
-    let show = || options.render_command(PrintedCommand::Show(of));
-    match one.sort {
+    if item.sort == "run" {
         // The limits are those of the run that was started.
-        "run" if is_limit(one) => return vec![options.resume_command(run, &limits(all))],
-        "run" => return vec![one.why.as_deref().map_or_else(show, |why| options.resume_command(of, &[why]))],
-        _ => {}
+        if is_limit(item) {
+            return vec![options.resume_command(run, &limits(all))];
+        }
+        return match item.why.as_deref() {
+            Some(why) => vec![options.resume_command(waiting_run, &[why])],
+            None => vec![options.render_command(PrintedCommand::Show(waiting_run))],
+        };
     }
-    let step = name(one, all);
-    let with = |word: &str| options.render_command(PrintedCommand::Answer { run: of, step, word });
-    let is_open = one.prompt.is_some() && one.accepts.is_empty();
-    let words: Vec<&str> = match one.prompt {
+    let step = name(item, all);
+    let with = |word: &str| options.render_command(PrintedCommand::Answer { run: waiting_run, step, word });
+    let is_open = item.prompt.is_some() && item.accepts.is_empty();
+    let words: Vec<&str> = match item.prompt {
         None => vec!["retry", "fail", "done"],
-        Some(_) => one.accepts.iter().chain(&one.choices).map(String::as_str).collect(),
+        Some(_) => item.accepts.iter().chain(&item.choices).map(String::as_str).collect(),
     };
-    let typed = is_open.then(|| with(TYPED));
-    match words.len() {
-        0..=ANSWERS => words.iter().map(|word| with(word)).chain(typed).collect(),
-        _ if is_open => vec![with(TYPED), format!("(some answers are: {})", words.join(", "))],
-        _ => vec![with(TYPED), format!("(the answers are: {})", words.join(", "))],
+    if words.len() > ANSWERS {
+        let known = if is_open { "some answers are" } else { "the answers are" };
+        return vec![with(TYPED), format!("({known}: {})", words.join(", "))];
     }
+    let mut commands = Vec::new();
+    for word in words {
+        commands.push(with(word));
+    }
+    if is_open {
+        commands.push(with(TYPED));
+    }
+    commands
 }
 
 /// The purpose of a command that answers.
@@ -130,20 +145,33 @@ pub const SOME_MODEL: &str = "PROVIDER:NAME";
 /// The value of `--model` with which a run may not fail again, if another model may help: for the step that failed only, as far as a
 /// name of its model is known, so that another run can keep the answers of the other steps.
 pub fn other_model(program: &Program, error: &RunError) -> Option<String> {
-    let key = error.key.as_ref().filter(|_| help::is_of_model(error));
-    let path = key.map(|key| label_path(own_step(&key.0)));
-    let label = path.as_deref().and_then(|path| path.rsplit('/').next());
-    let is_shared = program.steps.iter().filter(|step| step.label.as_deref() == label).count() > 1;
-    let known = [path.as_deref().filter(|_| is_shared), label].into_iter().flatten();
-    match known.into_iter().find(|name| has_name(program, name)) {
-        Some(name) => Some(format!("{name}={SOME_MODEL}")),
-        None => help::is_of_model(error).then(|| SOME_MODEL.to_owned()),
+    if !help::is_of_model(error) {
+        return None;
     }
+    match known_step_name(program, error) {
+        Some(name) => Some(format!("{name}={SOME_MODEL}")),
+        None => Some(SOME_MODEL.to_owned()),
+    }
+}
+
+/// The name by which a model can be chosen for the step that failed: with its path, if other steps have its label.
+fn known_step_name(program: &Program, error: &RunError) -> Option<String> {
+    let key = error.key.as_ref()?;
+    let path = label_path(own_step(&key.0));
+    let label = path.rsplit('/').next()?;
+    let is_shared = program.steps.iter().filter(|step| step.label.as_deref() == Some(label)).count() > 1;
+    if is_shared && has_name(program, &path) {
+        return Some(path.into_owned());
+    }
+    if has_name(program, label) { Some(label.to_owned()) } else { None }
 }
 
 /// The same for a run that has failed because a flow that it calls as a tool has failed: the step of that flow is named.
 pub fn other_model_of(program: &Program, error: &RunError, called: Option<&CalledFailure>) -> Option<String> {
-    called.map_or_else(|| other_model(program, error), |called| other_model(&called.program, &called.error))
+    match called {
+        Some(called) => other_model(&called.program, &called.error),
+        None => other_model(program, error),
+    }
 }
 
 impl<'s> StoppedRun<'s> {
@@ -152,7 +180,7 @@ impl<'s> StoppedRun<'s> {
         let why = outcome.result.as_ref().err();
         // What stopped the run is not in its files, if somebody stopped it, or has to allow something.
         let stops = ["CANCELLED", "INTERRUPTED", "JOURNAL_ERROR"];
-        let is_failure = why.is_some_and(|why| !outcome.suspended && !stops.contains(&why.code.as_str()));
+        let is_failure = matches!(why, Some(why) if !outcome.suspended && !stops.contains(&why.code.as_str()));
         Self {
             run: &outcome.run,
             waiting: &outcome.waiting,
@@ -160,7 +188,7 @@ impl<'s> StoppedRun<'s> {
             called: None,
             open: outcome.continues || outcome.suspended,
             has_failed_items: outcome.items.is_some(),
-            edited: edited.filter(|_| is_failure),
+            edited: if is_failure { edited } else { None },
             needs_project: false,
             model,
             again: None,
@@ -170,83 +198,126 @@ impl<'s> StoppedRun<'s> {
     /// The commands that answer it, continue it, or repeat a part of it, with their purposes: the same in every place that tells
     /// them.
     pub fn next_commands(&self, options: &RunOptions) -> Vec<SuggestedCommand> {
-        let Self { run, waiting, why, called, open, has_failed_items, edited, needs_project, model, again } = *self;
-        // A file that was moved or deleted cannot be passed.
-        let edited = edited.filter(|(target, _)| again.is_none() && is_there(&LoadTarget::parse(target).path));
-        let suggestion = |purpose: &str, command| SuggestedCommand { command, purpose: purpose.to_owned() };
-        let answers = waiting.iter().flat_map(|one| answer_commands(run, one, waiting, options));
-        let answers =
-            answers.filter(|command| command.starts_with("trefoil ")).map(|command| suggestion(ANSWER, command));
-        let with = edited.map(|(target, _)| options.render_command(PrintedCommand::Edited { run, target }));
-        let (changed, with) = match edited {
-            Some((_, true)) => (with.map(|with| suggestion(CHANGED, with)), None),
-            _ => (None, with.map(|with| suggestion(EDITED, with))),
-        };
-        let model = model.filter(|_| !needs_project && again.is_none());
-        // Its request has to change, or another model has to answer it, and one of these is offered.
-        let fails_again = called.map(|called| &called.error).or(why).is_some_and(help::is_of_request)
-            && (with.is_some() || model.is_some());
-        let purpose = match &changed {
-            Some(_) => "without them",
-            None if fails_again => UNCHANGED,
-            None => CONTINUE,
-        };
-        let resume = open.then(|| {
-            let why: Vec<&RunError> = why.into_iter().chain(limits(waiting)).collect();
-            suggestion(purpose, options.resume_command(run, &why))
-        });
-        let fork = match edited {
-            Some((target, _)) if needs_project => Some(PrintedCommand::Edited { run, target }),
-            None if needs_project => None,
-            _ => Some(PrintedCommand::Fork { run, from: None, model: None }),
-        };
-        let model = model.map(|model| {
-            let fork = PrintedCommand::Fork { run, from: None, model: Some(model) };
-            suggestion("with another model", options.render_command(fork))
-        });
-        let fork = fork.filter(|_| !open && has_failed_items && again.is_none());
-        let fork = fork.map(|fork| suggestion("to run the failed items again", options.render_command(fork)));
-        let is_other = |one: &SuggestedCommand| fork.as_ref().is_none_or(|fork| fork.command != one.command);
-        let changed = changed.filter(is_other);
-        let again = again.map(|again| suggestion(AGAIN, options.render_command(PrintedCommand::Show(again))));
-        let (first, last) = if fails_again { (None, resume) } else { (resume, None) };
-        let ways = changed.into_iter().chain(first).chain(with).chain(model).chain(last).chain(fork).chain(again);
-        let all: Vec<SuggestedCommand> = ways.collect();
+        let ways_on = self.ways_on(options);
         // A limit of a called run is raised by the command that continues the run, and one command may answer several items.
-        let mut first: Vec<SuggestedCommand> = Vec::new();
-        for answer in answers.filter(|answer| all.iter().all(|one| one.command != answer.command)) {
-            if !first.contains(&answer) {
-                first.push(answer);
+        let mut commands: Vec<SuggestedCommand> = Vec::new();
+        for item in self.waiting {
+            for command in answer_commands(self.run, item, self.waiting, options) {
+                if !command.starts_with("trefoil ") || ways_on.iter().any(|way| way.command == command) {
+                    continue;
+                }
+                let answer = suggestion(ANSWER, command);
+                if !commands.contains(&answer) {
+                    commands.push(answer);
+                }
             }
         }
-        first.into_iter().chain(all).collect()
+        commands.extend(ways_on);
+        commands
+    }
+
+    /// The commands that continue it, or repeat a part of it.
+    fn ways_on(&self, options: &RunOptions) -> Vec<SuggestedCommand> {
+        let Self { run, waiting, why, called, open, needs_project, model, again, .. } = *self;
+        let edited = self.usable_edit();
+        let (mut changed, mut with_edit) = (None, None);
+        if let Some((target, has_changed)) = edited {
+            let command = options.render_command(PrintedCommand::Edited { run, target });
+            match has_changed {
+                true => changed = Some(suggestion(CHANGED, command)),
+                false => with_edit = Some(suggestion(EDITED, command)),
+            }
+        }
+        let mut with_model = None;
+        if let Some(model) = model
+            && !needs_project
+            && again.is_none()
+        {
+            let fork = PrintedCommand::Fork { run, from: None, model: Some(model) };
+            with_model = Some(suggestion("with another model", options.render_command(fork)));
+        }
+        let failure = match called {
+            Some(called) => Some(&called.error),
+            None => why,
+        };
+        // Its request has to change, or another model has to answer it, and one of these is offered.
+        let fails_again = failure.is_some_and(help::is_of_request) && (with_edit.is_some() || with_model.is_some());
+        let mut resume = None;
+        if open {
+            let purpose = match &changed {
+                Some(_) => "without them",
+                None if fails_again => UNCHANGED,
+                None => CONTINUE,
+            };
+            let mut reasons = Vec::from_iter(why);
+            reasons.extend(limits(waiting));
+            resume = Some(suggestion(purpose, options.resume_command(run, &reasons)));
+        }
+        let fork = self.fork_of_items(edited, options);
+        if let (Some(repeated), Some(fork)) = (&changed, &fork)
+            && repeated.command == fork.command
+        {
+            changed = None;
+        }
+        let again = again.map(|again| suggestion(AGAIN, options.render_command(PrintedCommand::Show(again))));
+        let ways = match fails_again {
+            true => [changed, with_edit, with_model, resume, fork, again],
+            false => [changed, resume, with_edit, with_model, fork, again],
+        };
+        ways.into_iter().flatten().collect()
+    }
+
+    /// The target whose edit can be passed, and whether its files have changed.
+    fn usable_edit(&self) -> Option<(&'s str, bool)> {
+        let (target, has_changed) = self.edited?;
+        // A file that was moved or deleted cannot be passed.
+        let is_usable = self.again.is_none() && is_there(&LoadTarget::parse(target).path);
+        if is_usable { Some((target, has_changed)) } else { None }
+    }
+
+    /// The command that runs failed items of a fan-out again, if the run cannot continue. `edited`: as [`Self::usable_edit`] says.
+    fn fork_of_items(&self, edited: Option<(&str, bool)>, options: &RunOptions) -> Option<SuggestedCommand> {
+        if self.open || !self.has_failed_items || self.again.is_some() {
+            return None;
+        }
+        let run = self.run;
+        let fork = match edited {
+            Some((target, _)) if self.needs_project => PrintedCommand::Edited { run, target },
+            None if self.needs_project => return None,
+            _ => PrintedCommand::Fork { run, from: None, model: None },
+        };
+        Some(suggestion("to run the failed items again", options.render_command(fork)))
     }
 }
 
 /// One line for an item. `all`: all items that the run waits for, in which the name must be unique.
-pub fn waiting_line(one: &AwaitedActivity, all: &[AwaitedActivity]) -> String {
-    one.describe_question(name(one, all))
+pub fn waiting_line(item: &AwaitedActivity, all: &[AwaitedActivity]) -> String {
+    item.describe_question(name(item, all))
 }
 
 /// What a tool or command with an unknown outcome was called with.
-pub fn called_line(one: &AwaitedActivity) -> Option<String> {
-    Some(format!("it was called with {}", one.called_with()?))
+pub fn called_line(item: &AwaitedActivity) -> Option<String> {
+    Some(format!("it was called with {}", item.called_with()?))
 }
 
 /// Whether a called run waits until a limit is raised.
-fn is_limit(one: &AwaitedActivity) -> bool {
-    one.why.as_ref().is_some_and(|why| why.code == "BUDGET_EXCEEDED")
+fn is_limit(item: &AwaitedActivity) -> bool {
+    matches!(&item.why, Some(why) if why.code == "BUDGET_EXCEEDED")
 }
 
 /// The limits that called runs have reached.
 fn limits(waiting: &[AwaitedActivity]) -> Vec<&RunError> {
-    waiting.iter().filter(|one| is_limit(one)).filter_map(|one| one.why.as_deref()).collect()
+    waiting.iter().filter(|item| is_limit(item)).filter_map(|item| item.why.as_deref()).collect()
+}
+
+fn suggestion(purpose: &str, command: String) -> SuggestedCommand {
+    SuggestedCommand { command, purpose: purpose.to_owned() }
 }
 
 /// The name to use in an answer: the step's label, or its key if several waiting steps have that label.
-fn name<'w>(one: &'w AwaitedActivity, all: &[AwaitedActivity]) -> &'w str {
-    let several = all.iter().filter(|other| other.step == one.step && other.run == one.run).count() > 1;
-    if several || one.step.is_empty() { one.key.as_str() } else { &one.step }
+fn name<'w>(item: &'w AwaitedActivity, all: &[AwaitedActivity]) -> &'w str {
+    let several = all.iter().filter(|other| other.step == item.step && other.run == item.run).count() > 1;
+    if several || item.step.is_empty() { item.key.as_str() } else { &item.step }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use trefoil_machine::event::DisplayedMessage;
 use trefoil_machine::provenance::OriginKind;
-use trefoil_machine::{EntryKind, ProgramIdentity, RunStart};
+use trefoil_machine::{ProgramIdentity, RunStart};
 use trefoil_store::{Record, RunFilter, Status, Store};
 use trefoil_syntax::{FileId, Location};
 
@@ -67,10 +67,18 @@ impl PromptedRun {
     pub fn value(&self, file: &Path, path: &str, now: &str, at: usize) -> Option<&str> {
         let old = self.texts.get(file)?;
         let at = former_offset(old, now, at)?;
-        // In the same placeholder of the text.
-        let same = |start: usize| !old.get(at.min(start)..at.max(start)).unwrap_or("}}").contains("}}");
-        let mut here = self.filled.iter().filter(|one| one.file == file && one.path == path);
-        here.find(|one| same(one.start as usize)).map(|one| &*one.value)
+        for placeholder in &self.filled {
+            if placeholder.file != file || placeholder.path != path {
+                continue;
+            }
+            let start = placeholder.start as usize;
+            let between = old.get(at.min(start)..at.max(start)).unwrap_or("}}");
+            // In the same placeholder of the text.
+            if !between.contains("}}") {
+                return Some(&placeholder.value);
+            }
+        }
+        None
     }
 }
 
@@ -87,16 +95,32 @@ impl LastRun {
         let told = send_history(store, &stored, tracer.clone()).await;
         told.map_err(|error| Error::NotStarted(FoundErrors::of_run(&stored.flow.loaded_target().files, &error)))?;
         let view = tracer.trace().view;
-        let mut calls: Vec<_> = view.numbered_steps().flat_map(|(_, step)| &step.calls).collect();
+        let mut calls = Vec::new();
+        for (_, step) in view.numbered_steps() {
+            calls.extend(&step.calls);
+        }
         calls.sort_by_key(|call| call.started_ms);
-        let all: BTreeMap<_, _> = calls.iter().flat_map(|call| &call.messages).flat_map(of_message).collect();
+        let mut values = BTreeMap::new();
+        for call in calls {
+            for message in &call.messages {
+                values.extend(of_message(message));
+            }
+        }
         let loaded = stored.flow.loaded_target();
-        let one = |((at, path), value): ((Location, String), String)| {
-            Some(FilledPlaceholder { file: real_file(loaded, &self.root, at.file)?, start: at.span.start, path, value })
-        };
-        let text = |id: FileId| Some((real_file(loaded, &self.root, id)?, loaded.files.get(id)?.text().to_string()));
-        let texts = loaded.program.file_ids().into_iter().filter_map(text).collect();
-        Ok(PromptedRun { filled: all.into_iter().filter_map(one).collect(), texts })
+        let mut prompted = PromptedRun::default();
+        for ((at, path), value) in values {
+            if let Some(file) = real_file(loaded, &self.root, at.file) {
+                prompted.filled.push(FilledPlaceholder { file, start: at.span.start, path, value });
+            }
+        }
+        for id in loaded.program.file_ids() {
+            if let Some(file) = real_file(loaded, &self.root, id)
+                && let Some(source) = loaded.files.get(id)
+            {
+                prompted.texts.insert(file, source.text().to_string());
+            }
+        }
+        Ok(prompted)
     }
 }
 
@@ -106,7 +130,8 @@ pub async fn last_of(store: &dyn Store, target: &LoadTarget, loaded: Option<&Loa
     let path = resolve_links(&target.path);
     let entry = match loaded {
         Some(loaded) => real_file(loaded, Path::new(""), loaded.entry),
-        None => Some(path.clone()).filter(|path| !is_folder(path)),
+        None if is_folder(&path) => None,
+        None => Some(path.clone()),
     };
     let wanted = RunSearch::Target { path, id: target.id.clone(), entry };
     // If it cannot be loaded, its name is unknown.
@@ -123,20 +148,21 @@ pub async fn last_of(store: &dyn Store, target: &LoadTarget, loaded: Option<&Loa
 /// however many runs of others are newer. The file may also be a part of the newest runs of flows that have other names.
 pub async fn last_with(store: &dyn Store, file: &Path, names: &[String]) -> Option<LastRun> {
     let wanted = RunSearch::With(resolve_links(file));
-    let mut found: Option<LastRun> = None;
+    let (mut found, mut since) = (None, 0);
     for name in names {
         let named = RunFilter { flow: Some(name.clone()), ..RunFilter::default() };
-        let since = found.as_ref().map_or(0, |run| run.started);
-        found = newest(store, &named, MANY, &wanted, since).await.or(found);
+        if let Some(newer) = newest(store, &named, MANY, &wanted, since).await {
+            since = newer.started;
+            found = Some(newer);
+        }
     }
-    let since = found.as_ref().map_or(0, |run| run.started);
     newest(store, &RunFilter::default(), RECENT, &wanted, since).await.or(found)
 }
 
 /// The target that a run started with; `None` if its files were in memory.
 pub async fn target_of(store: &dyn Store, run: &str) -> Option<LoadTarget> {
     let begun = start_entry(store, run).await?;
-    find_run_files(store, run, &begun.program).await.ok()?.map(|found| found.target)
+    Some(find_run_files(store, run, &begun.program).await.ok()??.target)
 }
 
 /// The target that a run started with, if this file is another one that it calls, also as a tool.
@@ -144,7 +170,7 @@ pub async fn caller_in(store: &dyn Store, run: &str, file: &Path) -> Option<Load
     let file = resolve_links(file);
     let begun = start_entry(store, run).await?;
     let found = find_run_files(store, run, &begun.program).await.ok()??;
-    if entry_of(store, run, &begun.program, &found).await.is_some_and(|entry| entry == file) {
+    if entry_of(store, run, &begun.program, &found).await.as_ref() == Some(&file) {
         return None;
     }
     let has = |found: &RunFiles| found.files.iter().any(|one| resolve_links(one) == file);
@@ -153,15 +179,24 @@ pub async fn caller_in(store: &dyn Store, run: &str, file: &Path) -> Option<Load
     }
     // The runs of its tools, and those of the runs that it has kept calls of.
     let (mut left, mut met) = (vec![run.to_owned()], HashSet::new());
-    while let Some(run) = left.pop().filter(|_| met.len() < MANY) {
+    while let Some(run) = left.pop() {
+        if met.len() >= MANY {
+            break;
+        }
         if !met.insert(run.clone()) {
             continue;
         }
-        let basis = start_entry(store, &run).await.and_then(|started| started.basis);
-        left.extend(basis.and_then(|basis| basis.earlier_run().map(str::to_owned)));
+        if let Some(started) = start_entry(store, &run).await
+            && let Some(basis) = &started.basis
+            && let Some(earlier) = basis.earlier_run()
+        {
+            left.push(earlier.to_owned());
+        }
         for called in called_runs(store, &run).await {
             let Some(begun) = start_entry(store, &called).await else { continue };
-            if find_run_files(store, &called, &begun.program).await.ok().flatten().is_some_and(|there| has(&there)) {
+            if let Ok(Some(called_files)) = find_run_files(store, &called, &begun.program).await
+                && has(&called_files)
+            {
                 return Some(found.target);
             }
             left.push(called);
@@ -188,7 +223,7 @@ impl RunSearch {
                 true
             }
             Self::Target { entry: Some(entry), .. } if has(entry) => {
-                entry_of(store, run, program, found).await.is_some_and(|file| file == *entry)
+                entry_of(store, run, program, found).await.as_ref() == Some(entry)
             }
             Self::Target { .. } => false,
         }
@@ -216,9 +251,9 @@ fn real_file(loaded: &LoadedTarget, root: &Path, file: FileId) -> Option<PathBuf
 /// The newest matching run among a number of runs that started after a time. Usually only the list of each run's files is
 /// read.
 async fn newest(store: &dyn Store, filter: &RunFilter, most: usize, wanted: &RunSearch, since: u64) -> Option<LastRun> {
-    matching(store, filter, most, wanted, since, 1, |record, _| Some(record)).await.pop().map(|(record, found)| {
-        LastRun { run: record.run, target: found.target, root: found.root, started: record.started }
-    })
+    let mut found = matching(store, filter, most, wanted, since, 1, |record, _| Some(record)).await;
+    let (record, files) = found.pop()?;
+    Some(LastRun { run: record.run, target: files.target, root: files.root, started: record.started })
 }
 
 /// What the newest completed runs of a target cost: in micro-dollars, at most as many as are wanted. Only runs whose whole cost is known,
@@ -235,7 +270,8 @@ pub async fn spent_before(store: &dyn Store, loaded: &LoadedTarget, answers: &An
     let found = matching(store, &filter, RECENT, &wanted, 0, most, |record, started| {
         let usage = &record.spent.usage;
         let whole = usage.unpriced_calls == 0 && usage.unknown_calls == 0 && started.basis.is_none();
-        (whole && AnswersFrom::of_stored(&started.answers) == *answers).then_some(usage.cost_micro)
+        let is_comparable = whole && AnswersFrom::of_stored(&started.answers) == *answers;
+        if is_comparable { Some(usage.cost_micro) } else { None }
     });
     found.await.into_iter().map(|(cost, _)| cost).collect()
 }
@@ -265,17 +301,18 @@ async fn matching<T>(
                 continue;
             }
             let run = record.run.clone();
-            let first = store.read_entries(&run, 0).await.ok().and_then(|page| page.into_iter().next());
-            let Some(EntryKind::Started(started)) = first.map(|entry| entry.kind) else { continue };
-            let Some(one) = of(record, &started) else { continue };
+            let Some(started) = start_entry(store, &run).await else { continue };
+            let Some(wanted_part) = of(record, &started) else { continue };
             let program = started.program;
-            if program.bundle.as_ref().is_some_and(|bundle| others.contains(bundle)) {
+            if let Some(bundle) = &program.bundle
+                && others.contains(bundle)
+            {
                 continue;
             }
             if let Ok(Some(found)) = find_run_files(store, &run, &program).await
                 && wanted.is(store, &run, &program, &found).await
             {
-                all.push((one, found));
+                all.push((wanted_part, found));
                 if all.len() >= enough {
                     return all;
                 }
@@ -297,9 +334,14 @@ fn of_message(message: &DisplayedMessage) -> BTreeMap<(Location, String), String
     for span in &message.spans {
         let text = characters.get(span.start as usize..span.end as usize).unwrap_or_default();
         let origin = &span.origin;
-        let own = origin.place.zip(origin.path.as_deref()).filter(|_| !matches!(origin.from, OriginKind::Literal));
-        for (place, path) in own.into_iter().chain(origin.via.iter().map(|via| (via.place, &*via.path))) {
-            found.entry((place, path.to_owned())).or_default().extend(text);
+        if let Some(place) = origin.place
+            && let Some(path) = &origin.path
+            && !matches!(origin.from, OriginKind::Literal)
+        {
+            found.entry((place, path.to_string())).or_default().extend(text);
+        }
+        for via in &origin.via {
+            found.entry((via.place, via.path.to_string())).or_default().extend(text);
         }
     }
     found

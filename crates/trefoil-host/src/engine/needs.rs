@@ -22,7 +22,6 @@ use crate::preflight::{
     uncalled_steps,
 };
 use trefoil_project::error::FoundErrors;
-use trefoil_project::file_access::NamedFile;
 use trefoil_project::flow::Flow;
 use trefoil_project::load::LoadedTarget;
 use trefoil_project::load::rules::{ENV_FILE, ENV_LINE, ENV_LINE_HELP};
@@ -51,70 +50,77 @@ impl RunNeeds {
     pub fn of_flow(engine: &Engine, flow: &Flow, caller: Option<&CallerTools<'_>>) -> Self {
         let (parts, loaded) = (&*engine.parts, flow.loaded_target());
         let mut lacks = env_files(loaded);
-        let aimed = engine.prepared_flow(flow).and_then(|aimed| aimed.for_begun(parts, flow));
-        let aimed = aimed.map_err(|why| lacks.extend(why)).ok();
-        let script = aimed.as_ref().map(|aimed| load_script(&aimed.from)).transpose();
-        let script = script.map_err(|why| lacks.push(why)).ok().flatten().flatten();
+        let aimed = match engine.prepared_flow(flow).and_then(|aimed| aimed.for_begun(parts, flow)) {
+            Ok(aimed) => Some(aimed),
+            Err(why) => {
+                lacks.extend(why);
+                None
+            }
+        };
+        let answers_from = aimed.as_ref().map(|aimed| &aimed.from);
+        let mut script = None;
+        if let Some(from) = answers_from {
+            match load_script(from) {
+                Ok(loaded_script) => script = loaded_script,
+                Err(why) => lacks.push(why),
+            }
+        }
         // Only `env.*` is different for each flow, and a source of secrets may ask somebody for each.
-        let secrets = caller.map_or_else(|| secrets_of(parts, loaded), |caller| caller.secrets.clone());
-        let flows = caller.map_or_else(|| engine.flow_tools(), |caller| caller.hosts.flows.clone());
-        let hosts =
-            RunHosts::for_flow(engine, aimed.as_ref().map(|aimed| &aimed.from), script.clone(), &secrets, flows);
-        let rehearsal = aimed.as_ref().is_some_and(|aimed| is_rehearsal(&aimed.from));
+        let (secrets, flows) = match caller {
+            Some(caller) => (caller.secrets.clone(), caller.hosts.flows.clone()),
+            None => (secrets_of(parts, loaded), engine.flow_tools()),
+        };
+        let hosts = RunHosts::for_flow(engine, answers_from, script.clone(), &secrets, flows);
+        let rehearsal = answers_from.is_some_and(is_rehearsal);
         // Of a run that is gone on with nobody knows whether it comes to a command: it stops there.
         // So does the run of a call: what its flow needs was judged before the calling run started.
         let is_kept_call = parts.caller.is_some() && engine.keeps_runs();
-        let resumes = parts.begun.is_some() || is_kept_call || caller.is_some_and(|caller| caller.resumes);
+        let resumes = parts.begun.is_some() || is_kept_call || matches!(caller, Some(caller) if caller.resumes);
         let host = HostOffer {
             tools: &*hosts.tools,
             fault: &|name| hosts.flow_of(name)?.load_fault(name),
             on_command_line: &|name| hosts.is_after(name) && settings_show(parts, name),
             is_flow: &|name| hosts.flow_of(name).is_some(),
-            asks: &|name| hosts.flows.as_ref().is_some_and(|flows| flows.may_ask(name, &loaded.program)),
+            asks: &|name| matches!(&hosts.flows, Some(flows) if flows.may_ask(name, &loaded.program)),
             commands: parts.commands.is_some() || resumes || parts.submits,
             python: parts.python.is_some() || resumes || parts.submits,
             people: parts.humans.is_some() || engine.keeps_runs(),
             answers: &parts.answers,
-            program: &|call| missing_program(parts, &hosts, call).filter(|_| !resumes),
-            script: script.as_ref().is_some_and(|_| rehearsal),
+            program: &|call| if resumes { None } else { missing_program(parts, &hosts, call) },
+            script: script.is_some() && rehearsal,
             rehearsal,
             embedded: is_embedded(aimed.as_deref()),
             library: !parts.has_settings,
         };
-        let unscripted =
-            aimed.as_ref().is_some_and(|aimed| matches!(aimed.from, AnswersFrom::Script(_))) && script.is_none();
-        // What a script that cannot be read would answer is unknown.
-        lacks.extend(
-            run_preflight(&loaded.program, &host).into_iter().filter(|d| !unscripted || d.rule != MISSING_TOOL),
-        );
+        let unscripted = matches!(answers_from, Some(AnswersFrom::Script(_))) && script.is_none();
+        for lack in run_preflight(&loaded.program, &host) {
+            // What a script that cannot be read would answer is unknown.
+            if !unscripted || lack.rule != MISSING_TOOL {
+                lacks.push(lack);
+            }
+        }
         let uncalled = uncalled_steps(&loaded.program, host.embedded);
         if !parts.submits && !resumes {
             lacks.extend(refused_requests(parts, &loaded.program, &hosts, &uncalled, host.library));
         }
         // Whoever runs it elsewhere has others.
         if !parts.submits {
-            // Made up answers need none, but what is called outside does.
-            let calls_out = |id: StepId, step: &Step| match &step.kind {
-                _ if !rehearsal => true,
-                StepKind::Tool(call) => !uncalled.contains(&id) && !hosts.is_before(&call.name, &call.kind),
-                StepKind::Command(_) => true,
-                _ => false,
-            };
-            let settings = |call: &ToolCall| read_by_settings(parts, &hosts, call);
-            lacks.extend(secrets::find_missing_secrets(&loaded.program, &*secrets, &calls_out, &settings));
-            lacks.extend(secrets::by_value(
-                &flow.prepared_program(),
-                &*secrets,
-                &hosts.keys,
-                flow.credential_variables(),
-            ));
+            lacks.extend(missing_secrets(parts, flow, &*secrets, &hosts, &uncalled, rehearsal));
             // A run that goes on may be beyond the step that needs it, and that of a tool may never be called.
-            if !resumes && caller.is_none_or(|caller| caller.is_certain) {
+            let is_certain = match caller {
+                Some(caller) => caller.is_certain,
+                None => true,
+            };
+            if !resumes && is_certain {
                 lacks.extend(missing_environment(&loaded.program, &*secrets));
             }
         }
-        let models = aimed.as_ref().and_then(|aimed| aimed.provider.clone());
-        let models = models.or_else(|| script.clone().map(|script| script as _));
+        let provider = aimed.as_ref().and_then(|aimed| aimed.provider.clone());
+        let models = match (provider, &script) {
+            (Some(provider), _) => Some(provider),
+            (None, Some(script)) => Some(script.clone() as Arc<dyn ModelProvider>),
+            (None, None) => None,
+        };
         let mut money = Flags::default();
         if let (Some(aimed), true) = (&aimed, lacks.is_empty()) {
             match money_of(parts, aimed, parts.clock().wall_ms()) {
@@ -124,6 +130,29 @@ impl RunNeeds {
         }
         Self { aimed, models, script, hosts, secrets, money, lacks }
     }
+}
+
+/// The secrets that a run of the flow lacks, and those that it would show.
+fn missing_secrets(
+    parts: &EngineParts,
+    flow: &Flow,
+    known: &dyn Secrets,
+    hosts: &RunHosts,
+    uncalled: &HashSet<StepId>,
+    rehearsal: bool,
+) -> Vec<Diagnostic> {
+    // Made up answers need none, but what is called outside does.
+    let calls_out = |id: StepId, step: &Step| match &step.kind {
+        _ if !rehearsal => true,
+        StepKind::Tool(call) => !uncalled.contains(&id) && !hosts.is_before(&call.name, &call.kind),
+        StepKind::Command(_) => true,
+        _ => false,
+    };
+    let settings = |call: &ToolCall| read_by_settings(parts, hosts, call);
+    let mut lacks = Vec::new();
+    lacks.extend(secrets::find_missing_secrets(&flow.loaded_target().program, known, &calls_out, &settings));
+    lacks.extend(secrets::by_value(&flow.prepared_program(), known, &hosts.keys, flow.credential_variables()));
+    lacks
 }
 
 /// Why the program of a tool or of a server cannot be started here, and the table that declares it.
@@ -138,8 +167,17 @@ fn missing_program(parts: &EngineParts, hosts: &RunHosts, call: &ToolCall) -> Op
         ToolKind::Http | ToolKind::Python => return None,
     };
     // Whoever runs it elsewhere has other programs.
-    let declared = parts.settings.declared_programs().into_iter().filter(|_| is_ours && !parts.submits);
-    declared.filter(|one| one.table == table).find_map(|one| Some((one.table, one.missing?)))
+    if !is_ours || parts.submits {
+        return None;
+    }
+    for declared in parts.settings.declared_programs() {
+        if declared.table == table
+            && let Some(missing) = declared.missing
+        {
+            return Some((table, missing));
+        }
+    }
+    None
 }
 
 /// The hosts that the program's own requests need and that are not allowed.
@@ -177,23 +215,30 @@ fn settings_show(parts: &EngineParts, name: &str) -> bool {
 fn read_by_settings(parts: &EngineParts, hosts: &RunHosts, call: &ToolCall) -> Vec<(HoleKind, Arc<str>)> {
     match &call.kind {
         ToolKind::Local if hosts.is_after(&call.name) => {
-            let tool = parts.settings.tools.iter().find(|tool| *tool.tool_spec().name == *call.name);
-            tool.map(|tool| tool.operator_program().environment.required_holes()).unwrap_or_default()
+            match parts.settings.tools.iter().find(|tool| *tool.tool_spec().name == *call.name) {
+                Some(tool) => tool.operator_program().environment.required_holes(),
+                None => Vec::new(),
+            }
         }
         #[cfg(feature = "mcp")]
         ToolKind::Mcp { server, .. } if !hosts.is_before(&call.name, &call.kind) => {
-            let server = parts.settings.mcp.iter().find(|declared| *declared.name == **server);
-            server.map(trefoil_tools::McpServer::required_holes).unwrap_or_default()
+            match parts.settings.mcp.iter().find(|declared| *declared.name == **server) {
+                Some(server) => server.required_holes(),
+                None => Vec::new(),
+            }
         }
         ToolKind::Python if !hosts.is_before(&call.name, &call.kind) => {
-            parts.python.as_ref().map(|python| python.environment.required_holes()).unwrap_or_default()
+            match &parts.python {
+                Some(python) => python.environment.required_holes(),
+                None => Vec::new(),
+            }
         }
         _ => Vec::new(),
     }
 }
 
 fn is_embedded(aimed: Option<&PreparedFlow>) -> bool {
-    aimed.is_some_and(|aimed| aimed.from == AnswersFrom::Embedded)
+    matches!(aimed, Some(aimed) if aimed.from == AnswersFrom::Embedded)
 }
 
 /// What a run has that flows are tools of.
@@ -240,16 +285,18 @@ impl PendingFlowCall {
     /// Those of a program, the certain ones last. `files`: its files among those of the findings. `is_certain`: whether every run
     /// comes to the program.
     fn of_program(program: &Program, needs: &RunNeeds, files: &[FileId], is_certain: bool) -> Vec<Self> {
-        let all = local_calls(program, is_embedded(needs.aimed.as_deref())).into_iter();
         let certain: HashSet<Location> = certain_steps(program).into_iter().map(|(_, step)| step.origin).collect();
-        let flows = all.filter(|(tool, _)| needs.hosts.flow_of(tool).is_some());
-        let one = |(tool, at)| {
-            let is_certain = is_certain && certain.contains(&at);
-            Some(Self { tool, at: moved_location(at, files)?, is_certain })
-        };
-        let mut flows: Vec<Self> = flows.filter_map(one).collect();
-        flows.sort_by_key(|call| call.is_certain);
-        flows
+        let mut calls = Vec::new();
+        for (tool, location) in local_calls(program, is_embedded(needs.aimed.as_deref())) {
+            if needs.hosts.flow_of(&tool).is_none() {
+                continue;
+            }
+            if let Some(at) = moved_location(location, files) {
+                calls.push(Self { tool, at, is_certain: is_certain && certain.contains(&location) });
+            }
+        }
+        calls.sort_by_key(|call| call.is_certain);
+        calls
     }
 }
 
@@ -264,8 +311,11 @@ impl RunNeeds {
         let python = engine.parts.python.as_ref()?;
         let is_ours = |call: &ToolCall| !self.hosts.is_before(&call.name, &call.kind);
         let modules = modules_of(&flow.loaded_target().program, &is_ours);
-        let python = || PythonTools::new(python.clone(), self.secrets.clone());
-        (!modules.is_empty()).then(|| ModuleTrial { modules, python: python(), files, tool })
+        if modules.is_empty() {
+            return None;
+        }
+        let python = PythonTools::new(python.clone(), self.secrets.clone());
+        Some(ModuleTrial { modules, python, files, tool })
     }
 
     /// What the flows lack that a flow can call as tools, and those that they can call in turn: each as if it were to be started
@@ -297,7 +347,9 @@ impl RunNeeds {
                     findings.push(of_tool(lack, &tool, at));
                 }
             }
-            beneath.elsewhere.extend(needs.aimed.iter().flat_map(|aimed| aimed.elsewhere.iter().cloned()));
+            if let Some(aimed) = &needs.aimed {
+                beneath.elsewhere.extend(aimed.elsewhere.iter().cloned());
+            }
             left.extend(PendingFlowCall::of_program(&called.loaded_target().program, &needs, &files, is_certain));
             left.sort_by_key(|call| call.is_certain);
             beneath.trials.extend(needs.module_trial(&engine, &called, (files, Some((tool.clone(), at)))));
@@ -310,11 +362,11 @@ impl RunNeeds {
 /// A finding in the files of others.
 pub(super) fn in_files(mut d: Diagnostic, files: &[FileId]) -> Diagnostic {
     d.file = d.file.and_then(|file| files.get(file.0 as usize).copied());
-    d.labels = d
-        .labels
-        .into_iter()
-        .filter_map(|l| Some(DiagnosticLabel { location: moved_location(l.location, files)?, ..l }))
-        .collect();
+    for label in std::mem::take(&mut d.labels) {
+        if let Some(location) = moved_location(label.location, files) {
+            d.labels.push(DiagnosticLabel { location, ..label });
+        }
+    }
     d
 }
 
@@ -331,7 +383,7 @@ pub(super) fn of_tool(mut d: Diagnostic, tool: &str, at: Location) -> Diagnostic
 
 /// Whether a run that goes on has a cost limit since it began.
 fn was_limited(parts: &EngineParts) -> bool {
-    parts.begun.as_deref().is_some_and(|begun| begun.now.run_spec().limits.cost_micro.is_some())
+    matches!(&parts.begun, Some(begun) if begun.now.run_spec().limits.cost_micro.is_some())
 }
 
 /// The environment, with these files, and the secrets.
@@ -347,9 +399,11 @@ fn money_of(parts: &EngineParts, aimed: &PreparedFlow, now: u64) -> std::result:
     // Prices stay what they were as long as the same models answer.
     let begun = parts.begun.as_deref().map(|begun| &begun.now);
     let program = &aimed.prepared.program;
-    let (prices, windows, fallbacks) = match begun.filter(|begun| begun.answers == aimed.from.journal_form()) {
-        Some(begun) => (begun.flags.prices.clone(), begun.flags.windows.clone(), begun.flags.fallbacks.clone()),
-        None => {
+    let (prices, windows, fallbacks) = match begun {
+        Some(begun) if begun.answers == aimed.from.journal_form() => {
+            (begun.flags.prices.clone(), begun.flags.windows.clone(), begun.flags.fallbacks.clone())
+        }
+        _ => {
             let others = prices::fallback_models(program, &aimed.fallbacks);
             let prices = prices::model_prices(program, &aimed.from, &others, &parts.settings, now);
             (prices, prices::context_windows(program, &others), others)
@@ -381,18 +435,23 @@ fn env_files(loaded: &LoadedTarget) -> Vec<Diagnostic> {
     let told = |rule, message: String, help: &str| {
         Diagnostic::without_location(rule, FindingSeverity::Error, Some(loaded.entry), message).with_help(help)
     };
-    let of_file = |file: &NamedFile| {
+    let mut lacks = Vec::new();
+    for file in &loaded.env_files {
         let name = file.path.display().to_string();
         match file.text() {
             Ok(text) => {
-                let open = EnvFile::from_text(&text).unread.into_iter().filter(|line| line.is_open);
-                open.map(|line| told(ENV_LINE, line.describe_fault(&name), ENV_LINE_HELP)).collect()
+                for line in EnvFile::from_text(&text).unread {
+                    if line.is_open {
+                        lacks.push(told(ENV_LINE, line.describe_fault(&name), ENV_LINE_HELP));
+                    }
+                }
             }
             Err(why) => {
                 let message = format!("the environment file `{name}` cannot be read: {}", why.reason_text());
-                vec![told(ENV_FILE, message, "create it with one `NAME=value` per line, or remove `env_file`")]
+                let help = "create it with one `NAME=value` per line, or remove `env_file`";
+                lacks.push(told(ENV_FILE, message, help));
             }
         }
-    };
-    loaded.env_files.iter().flat_map(of_file).collect()
+    }
+    lacks
 }

@@ -1,21 +1,22 @@
 //! A preview of a run of an edited flow: what would be kept and what repeated.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use trefoil_ir::printer::step_definition;
 use trefoil_ir::{FlowCallee, Program, StepKind, walk};
 use trefoil_machine::key::{own_label, own_step};
 use trefoil_machine::request::Activity;
 use trefoil_machine::step_path::{RunPath, StepPath as _, step_places};
-use trefoil_machine::{ContentKey, Entry, EntryKind, Key, PreparedProgram, PrivateValue, Request, RunStart};
+use trefoil_machine::{ContentKey, Entry, EntryKind, Key, PreparedProgram, Request, RunStart};
 use trefoil_models::Registry;
 use trefoil_models::plan::models_used;
 use trefoil_runtime::RunError;
-use trefoil_runtime::driver::memo::{MemoDecision, ReuseOutcome};
+use trefoil_runtime::driver::memo::{Memo, MemoDecision, ReuseOutcome};
 use trefoil_runtime::driver::{self, DriverOptions, HiddenValues, ToolDescriptions};
 use trefoil_runtime::ports::{NoEvents, NoTools, Secrets, ToolHost};
 use trefoil_store::Store;
+use trefoil_template::Value;
 
 use super::called_step::CalledStep;
 use super::earlier_calls::{CalledBefore, EarlierCalls, NewCall};
@@ -25,6 +26,7 @@ use super::results::results_for;
 use super::step_decisions::StepDecisions;
 use crate::durable::{StoredRun, each_entry, prepared_program, reading_ports};
 use crate::engine::{AnswersFrom, Engine};
+use crate::lock::lock;
 use trefoil_project::error::{Error, FoundErrors, Result};
 use trefoil_project::flow::Flow;
 use trefoil_view::change_reasons::{ActivityDecision, ChangeReason, ReuseDecision};
@@ -112,7 +114,8 @@ pub async fn asked_again(
         _ => {}
     };
     each_entry(&*store, &request.of, each).await?;
-    Ok(open.into_iter().filter(|(_, content)| asks.contains(content)).map(|(key, _)| key).collect())
+    open.retain(|_, content| asks.contains(content));
+    Ok(open.into_keys().collect())
 }
 
 /// What [`preview_edit`] says if no models are chosen: models that this engine does not know are those of the run.
@@ -156,29 +159,20 @@ pub(super) async fn in_old_names(
     }
     let mut from = from.to_owned();
     if CalledStep::find_step(&from, &known).is_none() {
-        // The longest name of a step.
-        let names = std::iter::once(from.len()).chain(from.rmatch_indices('/').map(|(at, _)| at));
-        let places = step_places(&flow.loaded_target().program, |_| true);
-        let is_new = |name: &&str| !known.has_step(name) && places.iter().any(|place| place.is_named(name));
-        let name = names.filter_map(|end| from.get(..end)).find(is_new);
-        let Some(name) = name else { return Ok(request.clone()) };
+        let Some(name) = longest_new_name(&from, &flow.loaded_target().program, &known) else {
+            return Ok(request.clone());
+        };
         let unnamed = ReuseRequest { from: None, ..request.clone() };
         // Boxed, because a preview needs the name itself.
         let seen = preview_with_its_models(engine, store.clone(), flow, &unnamed);
         let seen = Box::pin(seen).await?;
-        let was = seen.lines.iter().filter(|line| RunPath::from_key(&line.key).is_named(name)).find_map(|line| {
-            match &line.fate {
-                ReuseDecision::Kept { was, .. } => was.as_ref(),
-                _ => line.was.as_ref(),
-            }
-        });
-        let old = was.map(|was| format!("{}{}", was.without_try(), from.get(name.len()..).unwrap_or_default()));
+        let Some(was) = earlier_key(name, &seen.lines) else { return Ok(request.clone()) };
+        let old = format!("{}{}", was.without_try(), from.get(name.len()..).unwrap_or_default());
         // What is unknown keeps the name that the user wrote.
-        let is_known = |old: &String| known.has_step(old) || CalledStep::find_step(old, &known).is_some();
-        match old.filter(is_known) {
-            Some(old) => from = old,
-            None => return Ok(request.clone()),
+        if !known.has_step(&old) && CalledStep::find_step(&old, &known).is_none() {
+            return Ok(request.clone());
         }
+        from = old;
     }
     if let Some(inside) = CalledStep::find_step(&from, &known)
         && let Some(inner) = inner_name(engine, store, &inside).await
@@ -187,6 +181,35 @@ pub(super) async fn in_old_names(
         from = format!("{call}{inner}");
     }
     Ok(ReuseRequest { from: Some(from), ..request.clone() })
+}
+
+/// The longest part of a name, from its beginning, that names a step of the edited program and none of the earlier runs.
+fn longest_new_name<'n>(name: &'n str, program: &Program, known: &Memo) -> Option<&'n str> {
+    let places = step_places(program, |_| true);
+    let mut part = name;
+    loop {
+        if !known.has_step(part) && places.iter().any(|place| place.is_named(part)) {
+            return Some(part);
+        }
+        part = part.rsplit_once('/')?.0;
+    }
+}
+
+/// The key that the step of this name has in the earlier run, if that was another one.
+fn earlier_key<'d>(name: &str, decisions: &'d [ActivityDecision]) -> Option<&'d Key> {
+    for decision in decisions {
+        if !RunPath::from_key(&decision.key).is_named(name) {
+            continue;
+        }
+        let was = match &decision.fate {
+            ReuseDecision::Kept { was, .. } => was,
+            _ => &decision.was,
+        };
+        if was.is_some() {
+            return was.as_ref();
+        }
+    }
+    None
 }
 
 /// The name that a step of a called flow has in the run of the call. `None`: that run or its flow cannot be read.
@@ -205,15 +228,21 @@ fn choose_program(engine: &Engine, flow: &Flow, now: &RunStart) -> (Arc<Program>
     // The manifest's choice of models may be what was edited.
     let engine = if now.answers == "manifest" { engine } else { engine.with_models_of(now) };
     let mut program = flow.loaded_target().program.clone();
-    let answering = engine.choose_models(&mut program);
-    let missing = |why| Error::NotStarted(FoundErrors::new(flow.loaded_target().files.clone(), why));
-    (program, answering.map(|answering| answering.from).map_err(missing))
+    let from = match engine.choose_models(&mut program) {
+        Ok(answering) => Ok(answering.from),
+        Err(missing) => Err(Error::NotStarted(FoundErrors::new(flow.loaded_target().files.clone(), missing))),
+    };
+    (program, from)
 }
 
 /// A program with the models of the run for those that are unknown. `left`: the program with the known models.
 fn with_models_of(engine: &Engine, own: &Arc<Program>, left: &Program, now: &RunStart) -> Arc<Program> {
-    let unknown = models_used(left).into_iter().filter(|(_, model)| model.provider.is_none());
-    let unknown: Vec<String> = unknown.map(|(agent, _)| agent.to_string()).collect();
+    let mut unknown = Vec::new();
+    for (agent, model) in models_used(left) {
+        if model.provider.is_none() {
+            unknown.push(agent.to_string());
+        }
+    }
     let of_run = now.models.iter().filter(|(agent, model)| model.contains(':') && unknown.contains(agent));
     let mut program = own.clone();
     let _ = engine.clone().registry(Registry::to_read()).with_models_of_run(of_run).choose_models(&mut program);
@@ -236,8 +265,8 @@ async fn run_preview(
     if !request.failed_if_stuck || request.failed || request.forked || !seen.calls_nothing {
         return Ok(seen);
     }
-    let ended = store.record(&stored.started.run).await?.error.map(|(code, _)| code);
-    if ended.is_none() || seen.error.as_ref().map(|error| &error.code) != ended.as_ref() {
+    let Some((code, _)) = store.record(&stored.started.run).await?.error else { return Ok(seen) };
+    if !matches!(&seen.error, Some(error) if error.code == code) {
         return Ok(seen);
     }
     look_once(engine, store, stored, flow, &ReuseRequest { failed: true, ..decided }, (program, from)).await
@@ -245,7 +274,9 @@ async fn run_preview(
 
 /// The program without limits on what runs at the same time, so that a preview reaches all that does not need the results of calls.
 fn at_once(mut program: Arc<Program>) -> Arc<Program> {
-    Arc::make_mut(&mut program).concurrency_limits().for_each(|limit| *limit = None);
+    for limit in Arc::make_mut(&mut program).concurrency_limits() {
+        *limit = None;
+    }
     program
 }
 
@@ -261,30 +292,27 @@ async fn look_once(
     let prepared = PreparedProgram::new(program);
     let memo = results_for(engine, &store, stored, flow, request).await?;
     // The results to be repeated are also results of the earlier run.
-    let (had, known) = match request.from.is_some() || request.all {
+    let had = match request.from.is_some() || request.all {
         true => {
             let all = memo_of(store.clone(), engine.earlier_runs(), stored, &ReuseRequest::default()).await?;
-            (all.activities_with_result(), memo.all_results())
+            all.activities_with_result()
         }
-        false => (memo.activities_with_result(), memo.all_results()),
+        false => memo.activities_with_result(),
     };
-    let made_up = match from {
-        AnswersFrom::Embedded => Some("embedded"),
-        AnswersFrom::Script(_) => Some("scripted"),
-        _ => None,
-    };
+    let known = memo.all_results();
     let basis = request.to_basis(Some(stored.started.execution_id()));
     let before = EarlierCalls::for_run(&memo, &basis, &prepared);
-    let memo = memo.without_made_up(made_up);
+    let memo = memo.without_made_up(made_up_by(from));
     let decisions = memo.reuse_decisions();
     let seen = Arc::new(HiddenValues::default());
-    memo.result_values().for_each(|value| seen.hide_parts_of(value));
+    for value in memo.result_values() {
+        seen.hide_parts_of(value);
+    }
+    let acts = keys_that_need_permission(engine, &known);
     let lines = |had| {
         StepDecisions::for_run(flow.clone(), prepared.program.clone(), decisions.clone(), seen.clone())
             .with_earlier(had)
     };
-    let acts: BTreeSet<Key> =
-        known.iter().filter(|had| may_need_permission(engine, had)).map(|had| had.key.clone()).collect();
     // If the earlier run ended early, what comes later is known from the runs before it.
     let (later, lines) = (lines(known), lines(had));
     let seed = Some(stored.started.flags.seed);
@@ -298,48 +326,95 @@ async fn look_once(
     };
     let hosts: (Arc<dyn ToolHost>, Arc<dyn Secrets>) = (tools, Arc::new(environment));
     let described = described(store.clone(), stored).await;
-    let input = request
-        .input
-        .clone()
-        .or_else(|| stored.started.input.clone().map(PrivateValue::into_exact))
-        .filter(|input| !input.is_null());
-    let ended = driver::preview_run(prepared, input, hosts, described, options);
-    let is_done = ended.as_ref().is_some_and(|outcome| outcome.result.is_ok());
-    let mut error = ended.and_then(|outcome| outcome.result.err());
+    let input = input_of_run(stored, request);
+    let (is_done, mut error) = match driver::preview_run(prepared, input, hosts, described, options) {
+        Some(outcome) => (outcome.result.is_ok(), outcome.result.err()),
+        None => (false, None),
+    };
     // A step that the flow does not have any more comes no later.
     let places = places_of(&flow.loaded_target().program);
-    let is_there = |line: &ActivityDecision| places.contains(&*RunPath::from_key(&line.key).label_path());
-    let is_later = |line: &ActivityDecision| !is_done && is_there(line);
-    let unused = lines.unused_results().into_iter().filter(|line| !is_later(line)).collect();
-    let mut later: Vec<ActivityDecision> =
-        later.unused_results().into_iter().filter(is_later).map(|line| comes_later(line, &acts)).collect();
-    let mut lines = lines.activity_decisions();
-    if !is_done {
-        later.extend(new_steps(stored, flow, lines.iter().chain(&later)));
-    }
-    let decisions = decisions.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    for decision in &decisions {
-        let Some(seen) = look_beneath(engine, &store, &before, decision).await else { continue };
-        error = error.or(seen.error);
-        for line in lines.iter_mut().filter(|line| line.key == decision.asked.key) {
-            line.called = seen.lines.iter().chain(&seen.later).cloned().collect();
+    let is_later = |line: &ActivityDecision| {
+        !is_done && places.contains(&*RunPath::from_key(&line.key).label_path())
+    };
+    let mut unused = lines.unused_results();
+    unused.retain(|line| !is_later(line));
+    let mut coming = Vec::new();
+    for line in later.unused_results() {
+        if is_later(&line) {
+            coming.push(comes_later(line, &acts));
         }
     }
-    let is_asked = |one: &&MemoDecision| matches!(one.is, ReuseOutcome::New | ReuseOutcome::Again { .. });
-    let is_call = |one: &MemoDecision| {
-        use Request::{Command, Human, Model, Tool};
-        matches!(one.asked.request, Model(_) | Tool(_) | Command(_) | Human(_))
+    let mut lines = lines.activity_decisions();
+    if !is_done {
+        coming.extend(new_steps(stored, flow, lines.iter().chain(&coming)));
+    }
+    let decisions = lock(&decisions).clone();
+    for decision in &decisions {
+        let Some(beneath) = look_beneath(engine, &store, &before, decision).await else { continue };
+        error = error.or(beneath.error);
+        for line in &mut lines {
+            if line.key == decision.asked.key {
+                line.called = [&*beneath.lines, &*beneath.later].concat();
+            }
+        }
+    }
+    let (calls_nothing, asks) = first_requests(&decisions);
+    Ok(EditPreview { lines, later: coming, unused, error, request: request.clone(), is_done, calls_nothing, asks })
+}
+
+/// What makes up the answers, if no provider is asked.
+fn made_up_by(from: &AnswersFrom) -> Option<&'static str> {
+    match from {
+        AnswersFrom::Embedded => Some("embedded"),
+        AnswersFrom::Script(_) => Some("scripted"),
+        _ => None,
+    }
+}
+
+/// The input of the run: that of the request, or else that of the earlier run.
+fn input_of_run(stored: &StoredRun, request: &ReuseRequest) -> Option<Value> {
+    let input = match &request.input {
+        Some(input) => input.clone(),
+        None => stored.started.input.clone()?.into_exact(),
     };
-    let calls_nothing = !decisions.iter().filter(is_asked).any(is_call);
-    let asks = decisions.iter().filter(is_asked).map(|one| one.asked.content).collect();
-    Ok(EditPreview { lines, later, unused, error, request: request.clone(), is_done, calls_nothing, asks })
+    if input.is_null() { None } else { Some(input) }
+}
+
+/// Whether a run with these decisions calls nothing and asks nobody, and the contents of what it requests.
+fn first_requests(decisions: &[MemoDecision]) -> (bool, BTreeSet<ContentKey>) {
+    use Request::{Command, Human, Model, Tool};
+    let (mut calls_nothing, mut asks) = (true, BTreeSet::new());
+    for MemoDecision { asked, is } in decisions {
+        if !matches!(is, ReuseOutcome::New | ReuseOutcome::Again { .. }) {
+            continue;
+        }
+        if matches!(asked.request, Model(_) | Tool(_) | Command(_) | Human(_)) {
+            calls_nothing = false;
+        }
+        asks.insert(asked.content);
+    }
+    (calls_nothing, asks)
+}
+
+/// The keys of the activities that may need permission to be repeated.
+fn keys_that_need_permission(engine: &Engine, activities: &[Arc<Activity>]) -> BTreeSet<Key> {
+    let mut keys = BTreeSet::new();
+    for activity in activities {
+        if may_need_permission(engine, activity) {
+            keys.insert(activity.key.clone());
+        }
+    }
+    keys
 }
 
 /// Whether an activity may need permission to be repeated with another request. A called flow asks for it by itself.
 fn may_need_permission(engine: &Engine, had: &Activity) -> bool {
     match &had.request {
         Request::Command(_) => true,
-        Request::Tool(request) => engine.flow_tools().is_none_or(|flows| flows.flow(&request.name).is_none()),
+        Request::Tool(request) => match engine.flow_tools() {
+            Some(flows) => flows.flow(&request.name).is_none(),
+            None => true,
+        },
         _ => false,
     }
 }
@@ -363,23 +438,27 @@ fn new_steps<'l>(
     let before = definitions(&stored.flow.loaded_target().program);
     let now = definitions(program);
     let shown: BTreeSet<&str> = shown.filter_map(|line| own_label(own_step(&line.key.0))).collect();
-    // The name of an agent is that of its call.
-    let does = |kind: &StepKind| {
+    let mut lines = Vec::new();
+    for (_, id) in walk::reachable_steps(program, program.entry) {
         use StepKind::{Call, Command, Human, Model, Tool};
-        matches!(kind, Model(_) | Tool(_) | Command(_) | Human(_) | Call(_))
-    };
-    let steps = walk::reachable_steps(program, program.entry).into_iter().map(|(_, step)| &program.steps[step]);
-    let names = steps.filter(|step| does(&step.kind)).filter_map(|step| step.label.clone());
-    let line = |name: Arc<str>| {
-        let reason = match before.get(&*name) {
+        let step = &program.steps[id];
+        // The name of an agent is that of its call.
+        if !matches!(step.kind, Model(_) | Tool(_) | Command(_) | Human(_) | Call(_)) {
+            continue;
+        }
+        let Some(name) = step.label.as_deref() else { continue };
+        if shown.contains(name) {
+            continue;
+        }
+        let reason = match before.get(name) {
             None => "it is new",
-            Some(before) if now.get(&*name) != Some(before) => "it was changed",
-            Some(_) => return None,
+            Some(before) if now.get(name) != Some(before) => "it was changed",
+            Some(_) => continue,
         };
         let (fate, reasons) = (ReuseDecision::Later, vec![ChangeReason::Other(reason)]);
-        Some(ActivityDecision { key: Key::from(&*name), fate, was: None, reasons, called: Vec::new() })
-    };
-    names.filter(|name| !shown.contains(&**name)).filter_map(line).collect()
+        lines.push(ActivityDecision { key: Key::from(name), fate, was: None, reasons, called: Vec::new() });
+    }
+    lines
 }
 
 /// What the steps of each name do, with those of the flows that they call.
@@ -388,14 +467,16 @@ fn definitions(program: &Program) -> BTreeMap<&str, Vec<String>> {
     for (flow, id) in walk::reachable_steps(program, program.entry) {
         let step = &program.steps[id];
         let Some(label) = step.label.as_deref() else { continue };
-        let callee = if let StepKind::Call(call) = &step.kind { Some(&call.callee) } else { None };
-        let called = match callee {
-            Some(FlowCallee::Flow(called)) => walk::reachable_steps(program, *called),
-            _ => Vec::new(),
-        };
-        let steps = std::iter::once((flow, id)).chain(called);
-        let texts = steps.map(|(flow, id)| unnumbered(&step_definition(program, flow, id)));
-        all.entry(label).or_default().extend(texts);
+        let mut steps = vec![(flow, id)];
+        if let StepKind::Call(call) = &step.kind
+            && let FlowCallee::Flow(called) = call.callee
+        {
+            steps.extend(walk::reachable_steps(program, called));
+        }
+        let texts = all.entry(label).or_default();
+        for (flow, id) in steps {
+            texts.push(unnumbered(&step_definition(program, flow, id)));
+        }
     }
     all
 }
@@ -404,7 +485,7 @@ fn definitions(program: &Program) -> BTreeMap<&str, Vec<String>> {
 fn unnumbered(text: &str) -> String {
     let mut words: Vec<&str> = Vec::new();
     for word in text.split_whitespace() {
-        let is_counted = words.last().is_some_and(|before| ["flow", "schema"].contains(before));
+        let is_counted = matches!(words.last(), Some(&("flow" | "schema")));
         if !(is_counted && word.bytes().all(|byte| byte.is_ascii_digit())) {
             words.push(word);
         }
@@ -432,7 +513,7 @@ async fn look_beneath(
     let flows = engine.flow_tools()?;
     let (flow, engine) = flows.run_of(&request.name, false)?;
     let given = flows.input_of(request)?;
-    let input = Some(given.clone()).filter(|input| !input.is_null());
+    let input = if given.is_null() { None } else { Some(given.clone()) };
     let call = NewCall { run: "", key: &decision.asked.key, flow: &flow.loaded_target().program.name, input };
     let CalledBefore::As(request) = before.run_of(&call, &**store).await else { return None };
     let request = ReuseRequest { input: Some(given), ..*request };
@@ -445,7 +526,10 @@ async fn described(store: Arc<dyn Store>, stored: &StoredRun) -> ToolDescription
     let mut all = and_of(ToolDescriptions::default(), &store, stored).await;
     let mut basis = stored.started.basis.clone();
     for _ in 0..BEFORE {
-        let Some(before) = basis.filter(|before| before.earlier_run().is_some()) else { break };
+        let Some(before) = basis else { break };
+        if before.earlier_run().is_none() {
+            break;
+        }
         let Ok(earlier) = StoredRun::read_run(&*store, &before.run).await else { break };
         all = and_of(all, &store, &earlier).await;
         basis = earlier.started.basis;
