@@ -28,17 +28,26 @@ pub fn refused_hosts(
             ToolKind::Mcp { server, .. } => written_origin(server, true),
             ToolKind::Local | ToolKind::Python => None,
         };
-        let Some(origin) = origin.filter(|_| is_ours(id, call)) else { continue };
+        let Some(origin) = origin else { continue };
+        if !is_ours(id, call) {
+            continue;
+        }
         // Values of the environment and secrets anywhere in the request are sent to this host.
         let discloses = !walk::holes_of(step).is_empty();
         let checked = if discloses { client.may_disclose(&origin) } else { client.check_url(&origin) };
         if let Err(why) = checked
             && said.insert((step.origin, origin.clone()))
         {
-            let name = origin.split_once("://").map_or(&*origin, |(_, rest)| rest).trim_end_matches('/');
+            let name = match origin.split_once("://") {
+                Some((_, rest)) => rest.trim_end_matches('/'),
+                None => origin.trim_end_matches('/'),
+            };
             let text = why.to_string();
-            // The advice comes below.
-            let why = why.refusal_reason().map_or(&*text, |(why, _)| why);
+            let why = match why.refusal_reason() {
+                // The advice comes below.
+                Some((why, _)) => why,
+                None => &*text,
+            };
             let called = match &call.kind {
                 ToolKind::Mcp { server, .. } => server,
                 _ => &call.name,
@@ -58,7 +67,8 @@ pub fn refused_hosts(
 
 fn url(arguments: &ValueExpression) -> Option<&ValueExpression> {
     let ValueExpression::Object(members) = arguments else { return None };
-    members.iter().find(|(name, _)| &**name == "url").map(|(_, url)| url)
+    let (_, url) = members.iter().find(|(name, _)| &**name == "url")?;
+    Some(url)
 }
 
 /// Scheme, host and port of an address, if no placeholder is part of them: `https://api.example.com:8443/`.
@@ -71,9 +81,12 @@ fn origin(url: &ValueExpression) -> Option<String> {
 /// The same of the start of an address. `whole`: of a whole address.
 fn written_origin(text: &str, whole: bool) -> Option<String> {
     let (scheme, rest) = text.split_once("://")?;
-    let end = rest.find(['/', '?', '#']);
-    let host = rest.get(..end.or_else(|| whole.then_some(rest.len()))?)?;
+    let host = match rest.find(['/', '?', '#']) {
+        Some(end) => rest.get(..end)?,
+        None if whole => rest,
+        None => return None,
+    };
     // In agntz, `{name}` is a placeholder as well.
     let is_literal = !host.is_empty() && !host.contains(['{', '}', '@']);
-    is_literal.then(|| format!("{}://{host}/", scheme.trim()))
+    if is_literal { Some(format!("{}://{host}/", scheme.trim())) } else { None }
 }

@@ -4,13 +4,15 @@ mod called_people;
 mod rehearsal;
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use trefoil_ir::{HumanCall, Program, Step, StepKind};
 use trefoil_machine::step_path::{RunPath, StepPath as _, StepPlace, find_steps, step_places};
 use trefoil_runtime::ports::{CallSite, NoHumans, ReceivedMessage};
 use trefoil_runtime::{HumanInbox, HumanRequest, Key, QuestionState, RawDecision, RawRunMessage};
+
+use crate::lock::lock;
 
 pub(crate) use called_people::CalledPeople;
 pub use rehearsal::QuestionTrial;
@@ -26,12 +28,13 @@ pub struct HumanQuestion<'p> {
 
 /// Every question that a run can reach, once for each sequence of calls that leads to it.
 pub fn find_questions(program: &Program) -> Vec<HumanQuestion<'_>> {
-    let all = step_places(program, is_human).into_iter();
-    let question = |place: StepPlace| match &program.steps[place.id].kind {
-        StepKind::Human(call) => Some(HumanQuestion { place, call }),
-        _ => None,
-    };
-    all.filter_map(question).collect()
+    let mut questions = Vec::new();
+    for place in step_places(program, is_human) {
+        if let StepKind::Human(call) = &program.steps[place.id].kind {
+            questions.push(HumanQuestion { place, call });
+        }
+    }
+    questions
 }
 
 /// Whether a step asks a person.
@@ -48,10 +51,18 @@ pub fn match_questions<'q, 'p>(
     questions: &'q [HumanQuestion<'p>],
     name: &str,
 ) -> Result<Vec<&'q HumanQuestion<'p>>, Vec<&'q str>> {
-    let found = find_steps(name, questions.iter().enumerate().map(|(at, one)| (&one.place, at)));
-    let found: Vec<_> = found.into_iter().filter_map(|at| questions.get(at)).collect();
-    let steps: HashSet<_> = found.iter().map(|one| one.place.id).collect();
-    if steps.len() > 1 { Err(found.iter().map(|one| one.place.key.as_str()).collect()) } else { Ok(found) }
+    let places = questions.iter().enumerate().map(|(at, question)| (&question.place, at));
+    let (mut found, mut steps) = (Vec::new(), HashSet::new());
+    for at in find_steps(name, places) {
+        if let Some(question) = questions.get(at) {
+            found.push(question);
+            steps.insert(question.place.id);
+        }
+    }
+    if steps.len() > 1 {
+        return Err(found.iter().map(|question| question.place.key.as_str()).collect());
+    }
+    Ok(found)
 }
 
 /// The question with a key of a run.
@@ -61,8 +72,8 @@ pub fn question_with_key<'q, 'p>(questions: &'q [HumanQuestion<'p>], key: &Key) 
 
 /// Whether an answer to `name` answers a question.
 pub fn answers_question(questions: &[HumanQuestion<'_>], name: &str, question: &HumanQuestion<'_>) -> bool {
-    let is_it = |one: &&HumanQuestion<'_>| one.place.key == question.place.key;
-    match_questions(questions, name).is_ok_and(|found| found.iter().any(is_it))
+    let Ok(found) = match_questions(questions, name) else { return false };
+    found.iter().any(|meant| meant.place.key == question.place.key)
 }
 
 /// The accepted word that an answer means, ignoring case and surrounding spaces. Used for all answers, so that an
@@ -101,7 +112,7 @@ impl PreparedAnswers {
     fn known(&self, key: &Key, request: &HumanRequest) -> Option<String> {
         let (visit, path) = (key.without_try(), RunPath::from_key(key));
         let is_of = |name: &str| path.is_named(name) && (path.is_whole(name) || !self.whole.contains(name));
-        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut given = lock(&self.given);
         let names = given.iter_mut().filter(|(name, _)| is_of(name));
         // The name that says most about this visit.
         let (_, all) = names.max_by_key(|(name, _)| (**name == visit, path.is_whole(name), name.len()))?;
@@ -109,11 +120,12 @@ impl PreparedAnswers {
             return all.pop_front();
         }
         // The last answer is used for all further visits, but not for a question that rejected it.
-        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
-        if request.refused.is_some() && request.refused.as_deref() == all.front().map(String::as_str) {
+        let mut spent = lock(&self.spent);
+        let last = all.front()?;
+        if request.refused.as_deref() == Some(last.as_str()) {
             spent.insert(visit.to_owned());
         }
-        all.front().filter(|_| !spent.contains(visit)).cloned()
+        if spent.contains(visit) { None } else { Some(last.clone()) }
     }
 }
 
@@ -121,9 +133,10 @@ impl PreparedAnswers {
 impl HumanInbox for PreparedAnswers {
     async fn ask_question(&self, at: CallSite<'_>, request: &HumanRequest) -> QuestionState {
         match self.known(at.key, request) {
-            Some(answer) => {
-                QuestionState::Answer(accepted_word(&request.accepts, &answer).map(str::to_owned).unwrap_or(answer))
-            }
+            Some(answer) => match accepted_word(&request.accepts, &answer) {
+                Some(word) => QuestionState::Answer(word.to_owned()),
+                None => QuestionState::Answer(answer),
+            },
             None => self.then.ask_question(at, request).await,
         }
     }

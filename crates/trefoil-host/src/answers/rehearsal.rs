@@ -26,7 +26,10 @@ impl QuestionTrial {
     pub fn for_question(program: &Program, question: StepId) -> Option<Self> {
         let prepared = PreparedProgram::new(Arc::new(alone(program, question)?));
         let (_, _, request) = begin(&prepared)?;
-        (!request.accepts.is_empty()).then_some(Self { prepared, accepts: request.accepts })
+        if request.accepts.is_empty() {
+            return None;
+        }
+        Some(Self { prepared, accepts: request.accepts })
     }
     /// Whether an answer is accepted.
     pub fn accepts_answer(&self, answer: &str) -> bool {
@@ -36,7 +39,10 @@ impl QuestionTrial {
         let Some((mut machine, key, _)) = begin(&self.prepared) else { return true };
         let result = Ok(Value::from(answer));
         let output = machine.complete_activity(ActivityCompletion::new(key, 0, result));
-        asked_question(output).is_none_or(|(_, request)| request.refused.is_none())
+        match asked_question(output) {
+            Some((_, request)) => request.refused.is_none(),
+            None => true,
+        }
     }
 }
 
@@ -47,10 +53,12 @@ fn begin(prepared: &Arc<PreparedProgram>) -> Option<(Machine, Key, HumanRequest)
 }
 
 fn asked_question(output: MachineOutput) -> Option<(Key, HumanRequest)> {
-    output.commands.into_iter().find_map(|command| match command {
-        MachineCommand::Start(Activity { key, request: Request::Human(request), .. }) => Some((key, request)),
-        _ => None,
-    })
+    for command in output.commands {
+        if let MachineCommand::Start(Activity { key, request: Request::Human(request), .. }) = command {
+            return Some((key, request));
+        }
+    }
+    None
 }
 
 /// A program that starts with this question and needs nothing else; `None`: its transitions depend on more than the
@@ -70,8 +78,13 @@ fn alone(program: &Program, question: StepId) -> Option<Program> {
             _ => false,
         }
     };
-    let conditions = written.states[state].transitions.iter().filter_map(|t| t.when.as_ref());
-    conditions.flat_map(|when| &when.sources).for_each(|source| source.visit_alternatives(&mut look));
+    for transition in &written.states[state].transitions {
+        if let Some(when) = &transition.when {
+            for source in &when.sources {
+                source.visit_alternatives(&mut look);
+            }
+        }
+    }
     if !alone {
         return None;
     }

@@ -85,9 +85,13 @@ pub struct StepSide {
 impl StepDiff {
     /// Whether both runs have it, with the same request and the same answer.
     pub fn is_same(&self) -> bool {
-        let sides = self.a.as_ref().zip(self.b.as_ref());
-        let errors = sides.is_some_and(|(a, b)| a.error == b.error && a.answer.is_some() == b.answer.is_some());
-        errors && self.request.is_empty() && self.answer.as_ref().is_none_or(WordDiff::is_same)
+        let (Some(a), Some(b)) = (&self.a, &self.b) else { return false };
+        let has_same_end = a.error == b.error && a.answer.is_some() == b.answer.is_some();
+        let has_same_answer = match &self.answer {
+            Some(words) => words.is_same(),
+            None => true,
+        };
+        has_same_end && self.request.is_empty() && has_same_answer
     }
 }
 
@@ -98,15 +102,20 @@ impl StepDiff {
 /// [`Error::Store`] if a run does not exist or its content was removed, [`Error::NotStarted`] if a journal cannot be
 /// replayed.
 pub async fn compare_runs(store: Arc<dyn Store>, a: &str, b: &str) -> Result<RunDiff> {
-    let (one, other) = (StoredRun::read_run(&*store, a).await?, StoredRun::read_run(&*store, b).await?);
+    let (stored_a, stored_b) = (StoredRun::read_run(&*store, a).await?, StoredRun::read_run(&*store, b).await?);
     let seen = Arc::new(HiddenValues::default());
-    let (acts_a, side_a) = read_activities(store.clone(), &one, &seen).await?;
-    let (acts_b, side_b) = read_activities(store.clone(), &other, &seen).await?;
-    let program = prepared_program(&other).program.clone();
+    let (acts_a, side_a) = read_activities(store.clone(), &stored_a, &seen).await?;
+    let (acts_b, side_b) = read_activities(store.clone(), &stored_b, &seen).await?;
+    let program = prepared_program(&stored_b).program.clone();
     let partner = align(&acts_a, &acts_b, a);
-    let renamed = partner.iter().filter(|(b, a)| b != *a).map(|(b, a)| ((*a).clone(), b.clone())).collect();
+    let mut renamed = BTreeMap::new();
+    for (b, a) in &partner {
+        if b != *a {
+            renamed.insert((*a).clone(), b.clone());
+        }
+    }
     let comparing = ComparisonData {
-        files: &other.flow.loaded_target().files,
+        files: &stored_b.flow.loaded_target().files,
         program: Some(&program),
         renamed: &renamed,
         seen: &seen,
@@ -121,26 +130,46 @@ pub async fn compare_runs(store: Arc<dyn Store>, a: &str, b: &str) -> Result<Run
             false => alone.entry(last).or_default().push(key),
         }
     }
-    let only_a = |keys: Option<Vec<&Key>>| {
-        let sides = keys.into_iter().flatten().filter_map(|key| acts_a.all.get(key)).map(side).collect::<Vec<_>>();
-        sides.into_iter().map(|a| StepDiff { a: Some(a), b: None, request: Vec::new(), answer: None })
-    };
-    let mut steps: Vec<StepDiff> = only_a(alone.remove(&None)).collect();
+    let mut steps = only_in_first(&acts_a, alone.remove(&None));
     for (key, now) in &acts_b.all {
-        let then = partner.get(key).and_then(|a| acts_a.all.get(*a));
-        let (a, b) = (then.map(side), side(now));
-        let texts = a.as_ref().and_then(|a| a.answer.as_ref()).zip(b.answer.as_ref());
-        let answer = texts.map(|(a, b)| WordDiff::between_texts(a, b));
-        let request = then.map(|then| comparing.find_reasons(&then.activity, &now.activity)).unwrap_or_default();
-        steps.push(StepDiff { a, b: Some(b), request, answer });
-        if let Some(then) = partner.get(key) {
-            steps.extend(only_a(alone.remove(&Some(*then))));
+        let then_key = partner.get(key).copied();
+        let then = then_key.and_then(|then_key| acts_a.all.get(then_key));
+        steps.push(compare_step(then, now, &comparing));
+        if then_key.is_some() {
+            steps.extend(only_in_first(&acts_a, alone.remove(&then_key)));
         }
     }
-    let outputs = acts_a.output.as_ref().zip(acts_b.output.as_ref());
-    let output =
-        outputs.map(|(a, b)| WordDiff::between_texts(&a.visible_value().to_text(), &b.visible_value().to_text()));
+    let output = match (&acts_a.output, &acts_b.output) {
+        (Some(a), Some(b)) => {
+            Some(WordDiff::between_texts(&a.visible_value().to_text(), &b.visible_value().to_text()))
+        }
+        _ => None,
+    };
     Ok(RunDiff { a: side_a, b: side_b, steps, output })
+}
+
+/// A step of the second run beside its match in the first one.
+fn compare_step(then: Option<&ActivityRecord>, now: &ActivityRecord, comparing: &ComparisonData<'_>) -> StepDiff {
+    let b = side(now);
+    let Some(then) = then else { return StepDiff { a: None, b: Some(b), request: Vec::new(), answer: None } };
+    let a = side(then);
+    let answer = match (&a.answer, &b.answer) {
+        (Some(a), Some(b)) => Some(WordDiff::between_texts(a, b)),
+        _ => None,
+    };
+    let request = comparing.find_reasons(&then.activity, &now.activity);
+    StepDiff { a: Some(a), b: Some(b), request, answer }
+}
+
+/// Steps of the first run that the second one does not have.
+fn only_in_first(first: &RunActivities, keys: Option<Vec<&Key>>) -> Vec<StepDiff> {
+    let mut steps = Vec::new();
+    for key in keys.unwrap_or_default() {
+        if let Some(activity) = first.all.get(key) {
+            steps.push(StepDiff { a: Some(side(activity)), b: None, request: Vec::new(), answer: None });
+        }
+    }
+    steps
 }
 
 /// For each step of the second run, the matching one of the first, if any. A result that one run cites from the other
@@ -148,11 +177,16 @@ pub async fn compare_runs(store: Arc<dyn Store>, a: &str, b: &str) -> Result<Run
 fn align<'a>(a: &'a RunActivities, b: &RunActivities, run_a: &str) -> BTreeMap<Key, &'a Key> {
     let known = |key: &Key| a.all.get_key_value(key);
     let cited = |key: &Key, now: &ActivityRecord, _: &BTreeSet<&Key>| {
-        let cited = now.about.from.as_ref().filter(|cited| cited.run == run_a)?;
+        let cited = now.about.from.as_ref()?;
+        if cited.run != run_a {
+            return None;
+        }
         known(cited.key.as_ref().unwrap_or(key))
     };
     let named = |key: &Key, now: &ActivityRecord, _: &BTreeSet<&Key>| {
-        known(key).filter(|(_, then)| then.activity.request.sort_name() == now.activity.request.sort_name())
+        let (key, then) = known(key)?;
+        let has_same_sort = then.activity.request.sort_name() == now.activity.request.sort_name();
+        if has_same_sort { Some((key, then)) } else { None }
     };
     let alike = |_: &Key, now: &ActivityRecord, taken: &BTreeSet<&Key>| {
         a.all.iter().find(|(key, then)| !taken.contains(*key) && then.activity.content == now.activity.content)
@@ -167,7 +201,9 @@ fn align<'a>(a: &'a RunActivities, b: &RunActivities, run_a: &str) -> BTreeMap<K
             if partner.contains_key(key) {
                 continue;
             }
-            if let Some((with, _)) = find(key, now, &taken).filter(|(with, _)| !taken.contains(with)) {
+            if let Some((with, _)) = find(key, now, &taken)
+                && !taken.contains(with)
+            {
                 taken.insert(with);
                 partner.insert(key.clone(), with);
             }
@@ -200,7 +236,9 @@ impl ReplayObserver for RunActivities {
             ReplayNotice::Ended(activity, result, about) => (activity, Some((result, about))),
             ReplayNotice::Finished(_, output, ..) => {
                 self.output = output.cloned();
-                output.iter().for_each(|output| self.seen.hide_parts_of(output));
+                if let Some(output) = output {
+                    self.seen.hide_parts_of(output);
+                }
                 return;
             }
             _ => return,
@@ -215,7 +253,9 @@ impl ReplayObserver for RunActivities {
             about: ActivityMetadata::default(),
         });
         if let Some((result, about)) = ended {
-            result.iter().for_each(|value| self.seen.hide_parts_of(value));
+            if let Ok(value) = result {
+                self.seen.hide_parts_of(value);
+            }
             (act.activity, act.result, act.about) = (activity.clone(), Some(result.clone()), about.clone());
         }
     }
@@ -232,7 +272,9 @@ async fn read_activities(
 ) -> Result<(RunActivities, RunSide)> {
     let run = &stored.started.run;
     let record = store.record(run).await?;
-    stored.started.input.iter().for_each(|input| seen.hide_parts_of(input));
+    if let Some(input) = &stored.started.input {
+        seen.hide_parts_of(input);
+    }
     let mut acts = RunActivities { seen: seen.clone(), ..RunActivities::default() };
     let looked = driver::look_on(prepared_program(stored), run, &StoredJournal::from_store(store), &mut acts).await;
     looked.map_err(|error| Error::NotStarted(FoundErrors::of_run(&stored.flow.loaded_target().files, &error)))?;
@@ -249,12 +291,16 @@ async fn read_activities(
 }
 
 fn side(act: &ActivityRecord) -> StepSide {
-    let text = |value: &PrivateValue| turn_content::visible_turn(&value.visible_value()).to_text().to_string();
+    let (answer, error) = match &act.result {
+        Some(Ok(value)) => (Some(turn_content::visible_turn(&value.visible_value()).to_text().to_string()), None),
+        Some(Err(error)) => (None, Some(error.code.clone())),
+        None => (None, None),
+    };
     StepSide {
         key: act.activity.key.clone(),
         sort: act.activity.request.sort_name(),
-        answer: act.result.as_ref().and_then(|result| result.as_ref().ok()).map(text),
-        error: act.result.as_ref().and_then(|result| result.as_ref().err()).map(|error| error.code.clone()),
+        answer,
+        error,
         kept: act.about.from.as_deref().cloned(),
         usage: act.about.usage,
         duration_ms: act.about.duration_ms,

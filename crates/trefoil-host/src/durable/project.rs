@@ -40,8 +40,8 @@ impl StoredProject {
     /// The same for a worker in this folder. The run may come from another computer: then its files are compared with those
     /// at the same place in the folder's project.
     pub async fn of_worker(store: &dyn Store, stored: &StoredRun, folder: &Path) -> Result<Self> {
-        let here = settings::project_file(folder).and_then(|file| file.parent().map(Path::to_owned));
-        Self::compare_with(store, stored, here.as_deref()).await
+        let file = settings::project_file(folder);
+        Self::compare_with(store, stored, file.as_deref().and_then(Path::parent)).await
     }
 
     async fn compare_with(store: &dyn Store, stored: &StoredRun, here: Option<&Path>) -> Result<Self> {
@@ -52,7 +52,10 @@ impl StoredProject {
         };
         let mut above = store.record(run).await?.parent;
         let mut met = 0;
-        while let Some(caller) = above.take().filter(|_| met < MOST) {
+        while let Some(caller) = above.take() {
+            if met >= MOST {
+                break;
+            }
             met += 1;
             // A caller that was deleted says nothing.
             let Ok(record) = store.record(&caller).await else { break };
@@ -64,7 +67,10 @@ impl StoredProject {
             above = record.parent;
         }
         let mut open = vec![run.clone()];
-        while let Some(caller) = open.pop().filter(|_| met < MOST) {
+        while let Some(caller) = open.pop() {
+            if met >= MOST {
+                break;
+            }
             let called = RunFilter { parent: Some(caller), ..RunFilter::default() };
             for record in store.list_runs(&called, None, MOST).await?.runs {
                 met += 1;
@@ -99,28 +105,35 @@ impl StoredProject {
         let from = AnswersFrom::of_stored(&stored.current_start().answers);
         let (without, with) = (tools_of(without, &from), tools_of(with, &from));
         let program = &stored.flow.loaded_target().program;
-        let mut steps = walk::reachable_steps(program, program.entry).into_iter().map(|(_, id)| &program.steps[id]);
-        steps.any(|step| match &step.kind {
-            StepKind::Tool(call) if call.kind == ToolKind::Python => starts,
-            StepKind::Tool(call) => {
-                !without.offers_tool(&call.name, &call.kind) && with.offers_tool(&call.name, &call.kind)
+        for (_, id) in walk::reachable_steps(program, program.entry) {
+            let is_needed = match &program.steps[id].kind {
+                StepKind::Tool(call) if call.kind == ToolKind::Python => starts,
+                StepKind::Tool(call) => {
+                    !without.offers_tool(&call.name, &call.kind) && with.offers_tool(&call.name, &call.kind)
+                }
+                StepKind::Command(_) => starts,
+                _ => false,
+            };
+            if is_needed {
+                return true;
             }
-            StepKind::Command(_) => starts,
-            _ => false,
-        })
+        }
+        false
     }
 
     /// Whether the files of the run belong to the project around a folder.
     pub fn is_around(&self, folder: &Path) -> bool {
         let ProgramOrigin::Disk(file) = &self.0 else { return false };
-        settings::project_file(file).is_some_and(|of| Some(of) == settings::project_file(folder))
+        let project = settings::project_file(file);
+        project.is_some() && project == settings::project_file(folder)
     }
 
     /// Why the settings of the project that the store names do not apply. `None` also if it names none.
     pub fn why_not(&self) -> Option<&str> {
         match &self.0 {
             ProgramOrigin::Disk(_) => None,
-            ProgramOrigin::Store(why, file) => settings::project_file(file).is_some().then_some(why),
+            ProgramOrigin::Store(_, file) if settings::project_file(file).is_none() => None,
+            ProgramOrigin::Store(why, _) => Some(why),
         }
     }
 }

@@ -9,7 +9,6 @@ use trefoil_project::error::{Error, Result};
 
 /// The original outcome with its usage.
 pub async fn read_outcome(store: &dyn Store, record: Record) -> Result<RunOutcome> {
-    let gone = || StoreError::NoContent { run: record.run.clone() };
     let mut last = None;
     let each = |entry: Entry| {
         if let EntryKind::Finished { output, error, items: _, warnings } = entry.kind {
@@ -17,10 +16,15 @@ pub async fn read_outcome(store: &dyn Store, record: Record) -> Result<RunOutcom
         }
     };
     each_entry(store, &record.run, each).await?;
-    let (output, error, warnings) = last.ok_or_else(gone)?;
+    let Some((output, error, warnings)) = last else {
+        return Err(Error::Store(StoreError::NoContent { run: record.run }));
+    };
     let output = output.unwrap_or_default();
     let hidden = output.hidden_parts().clone();
-    let result: Result<_, RunError> = error.map_or_else(|| Ok(output.into_exact()), Err);
+    let result = match error {
+        Some(error) => Err(error),
+        None => Ok(output.into_exact()),
+    };
     Ok(RunOutcome {
         run: record.run.as_str().into(),
         result,
@@ -57,10 +61,11 @@ pub async fn stop_reason(store: &dyn Store, record: &Record) -> Result<Option<Ru
     }
     // Whatever comes after a suspension or an end is a continuation.
     let last = record.entries.saturating_sub(1);
-    let entries = store.read_entries(&record.run, last).await.map_err(Error::Store)?;
-    Ok(entries.into_iter().next_back().and_then(|entry| match entry.kind {
+    let mut entries = store.read_entries(&record.run, last).await.map_err(Error::Store)?;
+    let Some(entry) = entries.pop() else { return Ok(None) };
+    Ok(match entry.kind {
         EntryKind::Suspended { why, .. } => why.map(|why| *why),
         EntryKind::Finished { error, .. } => error,
         _ => None,
-    }))
+    })
 }

@@ -4,7 +4,7 @@
 //! run, and is cancelled with the call. If a cancelled call is made again, it starts a new run that reuses the results of the
 //! cancelled one. While the called run is suspended, the calling run waits for it.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use trefoil_ir::ToolKind;
@@ -22,6 +22,7 @@ use super::flow_tools::{FlowHost, FlowTools, LoadedTool};
 use super::{Engine, EngineParts, ReadyRun};
 use crate::answers::CalledPeople;
 use crate::durable::{StoredRun, call_run_id, cancel_idle_run, read_outcome};
+use crate::lock::lock;
 use crate::reuse::{CalledBefore, EditedRun, NewCall, ReuseRequest, no_results};
 use crate::run::Run;
 use trefoil_project::codes::help::find_help;
@@ -52,11 +53,7 @@ impl Default for Engine {
 
 impl FlowCalls {
     fn note(&self, at: CallSite<'_>, ready: &ReadyRun) {
-        self.0
-            .called_decisions()
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push((at.key.clone(), ready.step_decisions()));
+        lock(self.0.called_decisions()).push((at.key.clone(), ready.step_decisions()));
     }
 
     /// The engine of the run of a call.
@@ -65,14 +62,16 @@ impl FlowCalls {
         // Answers for the steps of the calling flow do not apply here, and `CALL/STEP` is a step of the flow that CALL calls.
         let path = RunPath::from_key(at.key);
         let program = &tool.flow.loaded_target().program;
-        let own = |(name, answer): (String, String)| {
-            let inside = path.names_inside(&name).next().map(str::to_owned);
-            inside.or_else(|| self.0.may_ask(&name, program).then_some(name)).map(|name| (name, answer))
-        };
-        parts.answers = std::mem::take(&mut parts.answers).into_iter().filter_map(own).collect();
-        let people = parts.humans.take();
-        parts.humans =
-            people.map(|people| Arc::new(CalledPeople { call: at.key.display_name().to_owned(), people }) as _);
+        for (name, answer) in std::mem::take(&mut parts.answers) {
+            if let Some(inside) = path.names_inside(&name).next() {
+                parts.answers.push((inside.to_owned(), answer));
+            } else if self.0.may_ask(&name, program) {
+                parts.answers.push((name, answer));
+            }
+        }
+        if let Some(people) = parts.humans.take() {
+            parts.humans = Some(Arc::new(CalledPeople { call: at.key.display_name().to_owned(), people }));
+        }
         parts.within = at.meter.allowance_share().cloned();
         parts.caller.replace(at.run.to_owned());
         parts.spec.limits = at.meter.allowance_share().map(Share::called_run_limits).unwrap_or_default();
@@ -135,7 +134,7 @@ impl FlowCalls {
         let (Some(before), Some(owner)) = (self.0.before.get(), engine.owner()) else {
             return engine.prepare_run(&tool.flow);
         };
-        let input = Some(Value::from_json(input.clone())).filter(|input| !input.is_null());
+        let input = if input.is_null() { None } else { Some(Value::from_json(input.clone())) };
         let flow = &tool.flow.loaded_target().program.name;
         let call = NewCall { run: at.run, key: at.key, flow, input };
         match before.run_of(&call, &**owner.store()).await {
@@ -159,7 +158,8 @@ impl FlowCalls {
             let help = "resume the calling run with `--no-config`, or with the edited files: `--with FILE`";
             return Err(Error::NotStarted(FoundErrors::without_file(&message, help)));
         }
-        let rerun = self.rerun(at).into_iter().filter(|step| !stored.may_rerun(step)).collect::<Vec<_>>();
+        let mut rerun = self.rerun(at);
+        rerun.retain(|step| !stored.may_rerun(step));
         let ready = engine.ready_again(&stored, &rerun).await?;
         self.note(at, &ready);
         ready.resume_run(run).await
@@ -167,7 +167,10 @@ impl FlowCalls {
 
     /// The steps of the run of a call that may be repeated.
     fn rerun(&self, at: CallSite<'_>) -> Vec<String> {
-        self.0.before.get().map(|before| before.rerun_steps(at.key)).unwrap_or_default()
+        match self.0.before.get() {
+            Some(before) => before.rerun_steps(at.key),
+            None => Vec::new(),
+        }
     }
 
     /// Describes the run of a call if it has not ended: it is suspended, or cannot continue in this process. `usage`: that of the call.
@@ -179,19 +182,20 @@ impl FlowCalls {
             return None;
         }
         let record = self.0.engine.owner()?.store().record(&outcome.run).await.ok();
-        if record.as_ref().is_none_or(|record| record.status.is_end()) && !is_unwritten {
+        let is_stored = matches!(&record, Some(record) if !record.status.is_end());
+        if !is_stored && !is_unwritten {
             return None;
         }
         let run = outcome.run.clone();
         let mut waiting = outcome.waiting.clone();
-        for one in &mut waiting {
-            one.run.get_or_insert_with(|| run.to_string());
+        for item in &mut waiting {
+            item.run.get_or_insert_with(|| run.to_string());
         }
         if waiting.is_empty() {
             let key = error.key.clone().unwrap_or_else(|| "".into());
-            let (step, of) = (key.without_try().to_owned(), Some(run.to_string()));
+            let (step, called) = (key.without_try().to_owned(), Some(run.to_string()));
             let why = Some(Box::new(error.clone()));
-            waiting.push(AwaitedActivity { key, step, sort: "run", run: of, why, ..AwaitedActivity::default() });
+            waiting.push(AwaitedActivity { key, step, sort: "run", run: called, why, ..AwaitedActivity::default() });
         }
         Some(SuspendedCall { run, waiting, wake_at: record.and_then(|record| record.wake_at), usage })
     }
@@ -244,9 +248,12 @@ fn not_begun(error: &Error) -> ToolError {
     let (Error::Load(found) | Error::NotStarted(found)) = error else { return ToolError::Failed(error.to_string()) };
     let errors = found.found_diagnostics().iter().filter(|found| found.severity == FindingSeverity::Error);
     let Some(first) = errors.clone().next() else { return ToolError::Failed(error.to_string()) };
-    let at = first.file.zip(first.span).map(|(file, span)| Location { file, span });
-    let at =
-        at.and_then(|at| found.source_files().display_location(at)).map(|at| format!(" ({at})")).unwrap_or_default();
+    let mut at = String::new();
+    if let (Some(file), Some(span)) = (first.file, first.span)
+        && let Some(place) = found.source_files().display_location(Location { file, span })
+    {
+        at = format!(" ({place})");
+    }
     let more = match errors.count() {
         0 | 1 => String::new(),
         2 => ", and 1 more error".to_owned(),
@@ -270,7 +277,8 @@ fn ready_reusing(
     match edited {
         // The results were deleted with the run's content, but it may have done anything.
         Err(Error::Store(StoreError::NoContent { .. })) => without_results(engine, tool, request),
-        edited => edited.map(|edited| edited.ready),
+        Ok(edited) => Ok(edited.ready),
+        Err(error) => Err(error),
     }
 }
 
@@ -314,8 +322,8 @@ impl ToolHost for FlowCalls {
             return Err(ToolError::with_advice(why, "let a flow call itself only under a condition that ends it"));
         }
         let arguments = request.arguments.to_json();
-        if let Some(Err(SchemaMismatch::Broken(errors))) =
-            tool.takes.as_ref().map(|takes| takes.check_value(&arguments))
+        if let Some(takes) = &tool.takes
+            && let Err(SchemaMismatch::Broken(errors)) = takes.check_value(&arguments)
         {
             let first = errors.iter().min_by_key(|error| error.instance_path().to_string());
             let why = first.map(ToString::to_string).unwrap_or_default();

@@ -89,7 +89,13 @@ impl FlowTools {
 
     /// Their descriptions.
     pub fn tool_specs(&self) -> Vec<ToolSpec> {
-        self.tools.iter().filter_map(|one| self.load_once(one).as_ref().ok()).map(|tool| tool.spec.clone()).collect()
+        let mut specs = Vec::new();
+        for tool in &self.tools {
+            if let Ok(loaded) = self.load_once(tool) {
+                specs.push(loaded.spec.clone());
+            }
+        }
+        specs
     }
 
     /// What the called runs have reused.
@@ -109,11 +115,15 @@ impl FlowTools {
 
     /// Why the flow with this name does not load.
     pub fn load_fault(&self, name: &str) -> Option<&str> {
-        self.get(name)?.as_ref().err().map(String::as_str)
+        match self.get(name)? {
+            Ok(_) => None,
+            Err(fault) => Some(fault),
+        }
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&Result<LoadedTool, String>> {
-        self.tools.iter().find(|(tool, _)| tool.name == name).map(|one| self.load_once(one))
+        let tool = self.tools.iter().find(|(tool, _)| tool.name == name)?;
+        Some(self.load_once(tool))
     }
 
     fn load_once<'t>(
@@ -125,9 +135,17 @@ impl FlowTools {
 
     /// Whether an answer given in advance may be for a step of a flow that a program calls: by its name there, or as `CALL/STEP`.
     pub fn may_ask(&self, name: &str, program: &Program) -> bool {
-        let mut flows = self.tools.iter().filter_map(|one| self.load_once(one).as_ref().ok());
-        self.have_step(name, program, &is_human)
-            || flows.any(|tool| self.have_step(name, &tool.flow.loaded_target().program, &is_human))
+        if self.have_step(name, program, &is_human) {
+            return true;
+        }
+        for tool in &self.tools {
+            if let Ok(loaded) = self.load_once(tool)
+                && self.have_step(name, &loaded.flow.loaded_target().program, &is_human)
+            {
+                return true;
+            }
+        }
+        false
     }
 
     /// The parts for the run of a flow, without model overrides for steps of other flows.
@@ -146,7 +164,10 @@ impl FlowTools {
         let mut left: Vec<Arc<str>> = tools_of(program).into_iter().cloned().collect();
         let mut seen: Vec<Arc<str>> = Vec::new();
         while let Some(tool) = left.pop() {
-            let Some(Ok(called)) = self.get(&tool).filter(|_| !seen.contains(&tool)) else { continue };
+            if seen.contains(&tool) {
+                continue;
+            }
+            let Some(Ok(called)) = self.get(&tool) else { continue };
             let program = &called.flow.loaded_target().program;
             if has_name(program, name) {
                 return true;
@@ -171,17 +192,21 @@ impl LoadedTool {
             supplied: settings.supplied_declarations(),
             ..LoadOptions::default()
         };
-        let loaded = trefoil_project::load::load_target(&tool.flow, &options).map_err(|report| {
-            let first = report.diagnostics.into_iter().find(|d| d.severity == trefoil_syntax::FindingSeverity::Error);
-            let why = first.map(|d| d.message).unwrap_or_default();
-            format!("its flow `{}` does not load: {why} (see `trefoil check {}`)", tool.flow, tool.flow)
-        })?;
+        let loaded = match trefoil_project::load::load_target(&tool.flow, &options) {
+            Ok(loaded) => loaded,
+            Err(report) => {
+                let mut diagnostics = report.diagnostics.into_iter();
+                let first = diagnostics.find(|d| d.severity == trefoil_syntax::FindingSeverity::Error);
+                let why = first.map(|d| d.message).unwrap_or_default();
+                return Err(format!("its flow `{}` does not load: {why} (see `trefoil check {}`)", tool.flow, tool.flow));
+            }
+        };
         let flow = Flow::from(loaded);
         let as_tool = flow.as_tool();
-        let description = tool.description.clone().unwrap_or_else(|| as_tool.description.clone());
+        let description = tool.description.as_ref().unwrap_or(&as_tool.description);
         let spec = ToolSpec {
             name: tool.name.as_str().into(),
-            description: description.into(),
+            description: description.as_str().into(),
             parameters: Value::from_json(serde_json::Value::Object(as_tool.parameters.clone())),
             effects: Effects::Writes,
         };
@@ -192,7 +217,7 @@ impl LoadedTool {
     /// Whether the limit that ended the flow's run, and that no option raises, is probably one of its own manifest.
     pub fn is_limited(&self, at: CallSite<'_>) -> bool {
         let fails = |flow: &trefoil_ir::FlowDefinition| {
-            flow.budget.as_ref().is_some_and(|b| b.on_exceeded == OnExceeded::Abort)
+            matches!(&flow.budget, Some(budget) if budget.on_exceeded == OnExceeded::Abort)
         };
         self.flow.loaded_target().program.flows.iter().any(fails)
             && !at.meter.allowance_share().is_some_and(Share::was_refused)
@@ -202,20 +227,25 @@ impl LoadedTool {
 impl FlowTools {
     /// The flow of a tool. `None`: the tool is not a flow, or its flow does not load.
     pub fn flow(&self, name: &str) -> Option<&Flow> {
-        self.get(name)?.as_ref().ok().map(|tool| &tool.flow)
+        let tool = self.get(name)?.as_ref().ok()?;
+        Some(&tool.flow)
     }
 
     /// Whether a program, or one of these flows that it calls, has a step of a sort with this name.
     pub fn have_step(&self, name: &str, program: &Program, is_wanted: &dyn Fn(&Step) -> bool) -> bool {
         let places = step_places(program, |step| is_wanted(step) || matches!(step.kind, StepKind::Tool(_)));
-        places.iter().any(|place| {
+        for place in &places {
             let step = &program.steps[place.id];
-            let inner = || match &step.kind {
-                StepKind::Tool(call) => self.have_inner_step(place.names_inside(name), &call.name, is_wanted),
-                _ => false,
-            };
-            is_wanted(step) && place.is_named(name) || inner()
-        })
+            if is_wanted(step) && place.is_named(name) {
+                return true;
+            }
+            if let StepKind::Tool(call) = &step.kind
+                && self.have_inner_step(place.names_inside(name), &call.name, is_wanted)
+            {
+                return true;
+            }
+        }
+        false
     }
 
     /// Whether the flow that a call runs has a step of a sort with one of these names.
@@ -232,9 +262,8 @@ impl FlowTools {
 
     /// Whether a flow can call one of these.
     pub fn are_called_by(&self, flow: &Flow) -> bool {
-        tools_of(&flow.loaded_target().program)
-            .into_iter()
-            .any(|name| self.tools.iter().any(|(tool, _)| tool.name == **name))
+        let called = tools_of(&flow.loaded_target().program);
+        self.tools.iter().any(|(tool, _)| called.iter().any(|name| tool.name == ***name))
     }
 
     /// The flow of a tool, and the engine that a run of it would have. `limited`: the run that calls it has had a cost limit
@@ -244,14 +273,17 @@ impl FlowTools {
         let mut parts = self.parts_of(tool);
         parts.answers.retain(|(name, _)| self.may_ask(name, &tool.flow.loaded_target().program));
         let limits = &mut parts.spec.limits;
-        limits.cost_micro = limits.cost_micro.or(limited.then_some(u64::MAX));
+        if limited && limits.cost_micro.is_none() {
+            limits.cost_micro = Some(u64::MAX);
+        }
         Some((tool.flow.clone(), self.engine_with(parts)))
     }
 
     /// The input of the run that a call starts. `None`: the tool is not a flow, or its flow does not take these arguments.
     pub fn input_of(&self, request: &ToolRequest) -> Option<Value> {
         let tool = self.get(&request.name)?.as_ref().ok()?;
-        tool.as_tool.run_input(request.arguments.to_json()).ok().map(Value::from_json)
+        let input = tool.as_tool.run_input(request.arguments.to_json()).ok()?;
+        Some(Value::from_json(input))
     }
 }
 
@@ -263,7 +295,7 @@ impl Engine {
 
     /// The flows of the settings as tools, if there are any.
     pub(crate) fn flow_tools(&self) -> Option<Arc<FlowTools>> {
-        (!self.parts.settings.flows.is_empty()).then(|| Arc::new(FlowTools::new(self)))
+        if self.parts.settings.flows.is_empty() { None } else { Some(Arc::new(FlowTools::new(self))) }
     }
 
     /// Returns the flows that a program can call as tools of this engine, and that those can call. Flows that do not load are skipped.
@@ -272,8 +304,10 @@ impl Engine {
         let mut found: Vec<CalledFlow> = Vec::new();
         let mut left: Vec<Arc<str>> = tools_of(program).into_iter().cloned().collect();
         while let Some(name) = left.pop() {
-            let new = flows.get(&name).filter(|_| found.iter().all(|one| one.tool != name));
-            let Some(Ok(tool)) = new else { continue };
+            if found.iter().any(|known| known.tool == name) {
+                continue;
+            }
+            let Some(Ok(tool)) = flows.get(&name) else { continue };
             let engine = flows.engine_with(flows.parts_of(tool));
             let loaded = tool.flow.loaded_target();
             let mut program = loaded.program.clone();

@@ -50,10 +50,14 @@ impl RunHosts {
             all.push(Arc::new(parts.closures.clone()));
         }
         all.extend(parts.tools.clone());
-        all.extend(script.map(|script| script as Arc<dyn ToolHost>));
+        if let Some(script) = script {
+            all.push(script);
+        }
         // Calls of these tools are the same in every run of this engine.
         let before = all.clone();
-        all.extend(flows.clone().map(FlowTools::tool_host));
+        if let Some(flows) = flows.clone() {
+            all.push(flows.tool_host());
+        }
         let mut hosts = Self {
             tools: Arc::new(NoTools),
             flows,
@@ -68,14 +72,15 @@ impl RunHosts {
         // A key must not be stored or shown, whatever answers.
         hosts.keys = engine.kept.registry(parts).keys();
         if parts.commands.is_some() {
-            let passed = parts.settings.command_env.iter();
-            hosts.holes.extend(passed.map(|name| (HoleKind::Env, Arc::from(name.as_str()))));
+            for name in &parts.settings.command_env {
+                hosts.holes.push((HoleKind::Env, Arc::from(name.as_str())));
+            }
         }
         // Without models nothing runs, but what else is missing is reported, too.
         hosts.world(engine, from.is_some_and(is_rehearsal), secrets, &mut all);
         match all.as_slice() {
             [] => {}
-            [one] => hosts.tools = one.clone(),
+            [only] => hosts.tools = only.clone(),
             _ => hosts.tools = Arc::new(ToolHosts(all)),
         }
         hosts
@@ -93,10 +98,11 @@ impl RunHosts {
         self.http = http.clone();
         let settings = &parts.settings;
         if !settings.tools.is_empty() {
-            self.holes.extend(settings.tools.iter().flat_map(|tool| tool.operator_program().environment.list_holes()));
-            self.credentials.extend(
-                settings.tools.iter().flat_map(|tool| tool.operator_program().environment.credential_variables()),
-            );
+            for tool in &settings.tools {
+                let environment = &tool.operator_program().environment;
+                self.holes.extend(environment.list_holes());
+                self.credentials.extend(environment.credential_variables());
+            }
             all.push(Arc::new(CommandTools::new(settings.tools.iter().cloned(), secrets.clone())));
         }
         if let Some(python) = &parts.python {
@@ -106,14 +112,18 @@ impl RunHosts {
         }
         #[cfg(feature = "mcp")]
         if http.is_some() || !settings.mcp.is_empty() {
-            self.holes.extend(settings.mcp.iter().flat_map(trefoil_tools::McpServer::list_holes));
-            self.credentials.extend(settings.mcp.iter().flat_map(trefoil_tools::McpServer::credential_variables));
+            for server in &settings.mcp {
+                self.holes.extend(server.list_holes());
+                self.credentials.extend(server.credential_variables());
+            }
             let client = http.as_ref().map(|http| http.guarded_client().clone());
             let servers = Arc::new(trefoil_tools::McpTools::new(settings.mcp.iter().cloned(), client, secrets.clone()));
             self.servers = Some(servers.clone());
             all.push(servers);
         }
-        all.extend(http.map(|http| http as Arc<dyn ToolHost>));
+        if let Some(http) = http {
+            all.push(http);
+        }
     }
 }
 
@@ -122,7 +132,7 @@ impl RunHosts {
     pub fn flow_of(&self, name: &str) -> Option<&FlowTools> {
         let flows = self.flows.as_deref()?;
         let kind = &ToolKind::Local;
-        (!self.is_before(name, kind) && flows.offers_tool(name, kind)).then_some(flows)
+        if !self.is_before(name, kind) && flows.offers_tool(name, kind) { Some(flows) } else { None }
     }
 
     /// Whether what is called by this name comes after the flows: a program, if one is declared.

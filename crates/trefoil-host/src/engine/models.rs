@@ -1,7 +1,7 @@
 //! The models for a flow's calls, chosen and prepared once for all of an engine's runs of it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use trefoil_embedded::EmbeddedModel;
 use trefoil_ir::Program;
@@ -17,6 +17,7 @@ use trefoil_tools::guard::{GuardRules, GuardedClient};
 
 use super::{AnswersFrom, Engine, EngineParts, MODEL, SCRIPT};
 use crate::durable::StoredRun;
+use crate::lock::lock;
 use trefoil_project::flow::{Flow, WeakFlow};
 use trefoil_project::settings;
 use trefoil_view::model_name;
@@ -98,8 +99,10 @@ impl Engine {
             ModelOverride::For { name, .. } => !has_name(program, name),
             _ => false,
         };
-        let flows = self.flow_tools().filter(|_| self.parts.models.iter().any(is_other));
-        let Some(flows) = flows else { return self.parts.clone() };
+        if !self.parts.models.iter().any(is_other) {
+            return self.parts.clone();
+        }
+        let Some(flows) = self.flow_tools() else { return self.parts.clone() };
         let is_theirs = |model: &ModelOverride| match model {
             ModelOverride::For { name, .. } => is_other(model) && flows.have_model(program, name),
             _ => false,
@@ -123,7 +126,10 @@ impl Engine {
 
     /// With the models of a run's agents, which were not chosen for this engine.
     pub(crate) fn with_models_of_run<'m>(self, models: impl Iterator<Item = &'m (String, String)>) -> Self {
-        let engine = models.fold(self, |engine, (agent, model)| engine.model(format!("{agent}={model}").as_str()));
+        let mut engine = self;
+        for (agent, model) in models {
+            engine = engine.model(format!("{agent}={model}").as_str());
+        }
         engine.with_parts(|parts| parts.models_of_run = true)
     }
 
@@ -155,8 +161,14 @@ pub(crate) fn chosen_models(run: &StoredRun) -> Vec<String> {
     let _ = Engine::new().settings(settings).registry(Registry::to_read()).choose_models(&mut program);
     let own: Vec<(String, String)> =
         models_used(&program).iter().map(|(agent, model)| (agent.to_string(), model_name(model))).collect();
-    let is_chosen = |one: &&(String, String)| one.1.contains(':') && !own.contains(one);
-    now.models.iter().filter(is_chosen).map(|(agent, model)| format!("{agent}={model}")).collect()
+    let mut chosen = Vec::new();
+    for used in &now.models {
+        let (agent, model) = used;
+        if model.contains(':') && !own.contains(used) {
+            chosen.push(format!("{agent}={model}"));
+        }
+    }
+    chosen
 }
 
 fn other_models(first: &RunStart) -> Diagnostic {
@@ -182,15 +194,13 @@ impl EngineCache {
     /// The prepared flow, computed at its first run.
     pub fn prepared_flow(&self, parts: &EngineParts, flow: &Flow) -> Result<Arc<PreparedFlow>, Vec<Diagnostic>> {
         let key = flow.identity_address();
-        let known =
-            |flows: &HashMap<usize, (WeakFlow, Arc<PreparedFlow>)>| flows.get(&key).map(|(_, aimed)| aimed.clone());
-        if let Some(aimed) = known(&self.flows.lock().unwrap_or_else(PoisonError::into_inner)) {
-            return Ok(aimed);
+        if let Some((_, aimed)) = lock(&self.flows).get(&key) {
+            return Ok(aimed.clone());
         }
         // Without holding the lock, so that other flows need not wait. If two threads do this at once, the results are
         // equal.
         let aimed = Arc::new(self.prepare_flow(parts, flow)?);
-        let mut flows = self.flows.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut flows = lock(&self.flows);
         flows.retain(|_, (flow, _)| flow.is_alive());
         Ok(flows.entry(key).or_insert_with(|| (flow.to_weak(), aimed)).1.clone())
     }
@@ -236,9 +246,10 @@ impl EngineCache {
         let chosen = chosen(parts, program);
         let is_begun = parts.begun.is_some();
         let asked = PlanInput { chosen: &chosen, placeholders: parts.placeholders, is_begun };
-        let plan = ModelPlan::decide_models(program, registry, asked).map_err(|errors| {
-            errors.into_iter().map(|e| missing_model(e.place, e.message, e.help)).collect::<Vec<_>>()
-        })?;
+        let plan = match ModelPlan::decide_models(program, registry, asked) {
+            Ok(plan) => plan,
+            Err(errors) => return Err(errors.into_iter().map(not_a_model).collect()),
+        };
         Ok(match plan {
             ModelPlan::Embedded => AnswersFrom::Embedded.into(),
             ModelPlan::AsWritten(fallbacks) => {
@@ -265,11 +276,13 @@ impl EngineCache {
 /// The script for a run.
 pub(super) fn load_script(from: &AnswersFrom) -> Result<Option<Arc<Scripted>>, Diagnostic> {
     let AnswersFrom::Script(path) = from else { return Ok(None) };
-    let invalid = |message| {
-        let help = "correct the path in `--model scripted=FILE`, or fix the file as docs/models.md describes it";
-        Diagnostic::without_location(SCRIPT, FindingSeverity::Error, None, message).with_help(help)
-    };
-    Scripted::read_file(path).map(|script| Some(Arc::new(script))).map_err(|error| invalid(error.message))
+    match Scripted::read_file(path) {
+        Ok(script) => Ok(Some(Arc::new(script))),
+        Err(error) => {
+            let help = "correct the path in `--model scripted=FILE`, or fix the file as docs/models.md describes it";
+            Err(Diagnostic::without_location(SCRIPT, FindingSeverity::Error, None, error.message).with_help(help))
+        }
+    }
 }
 
 /// The models in the operator's files that this program uses, then those chosen for this run. If one model was chosen
@@ -280,17 +293,29 @@ fn chosen(parts: &EngineParts, program: &Program) -> Vec<ModelOverride> {
         _ => false,
     };
     let settled = parts.models.iter().any(|model| !matches!(model, ModelOverride::For { .. }));
-    let of_files = parts.settings.models.iter().filter(|model| !settled && by_name(model));
-    of_files.chain(&parts.models).cloned().collect()
+    let mut chosen = Vec::new();
+    if !settled {
+        chosen.extend(parts.settings.models.iter().filter(|model| by_name(model)).cloned());
+    }
+    chosen.extend_from_slice(&parts.models);
+    chosen
 }
 
 fn other_endpoints(registry: &Registry, program: &Program, fallbacks: &StepFallbacks) -> Vec<NonDefaultAddress> {
     let mut elsewhere: Vec<NonDefaultAddress> = Vec::new();
-    let own = models_used(program).into_iter().filter_map(|(_, model)| model.provider);
-    let others = fallbacks.values().flat_map(|others| others.iter().map(|other| other.provider.clone()));
-    for provider in own.chain(others) {
-        let found = registry.non_default_address(&provider);
-        elsewhere.extend(found.filter(|found| !elsewhere.contains(found)));
+    let mut providers = Vec::new();
+    for (_, model) in models_used(program) {
+        providers.extend(model.provider);
+    }
+    for others in fallbacks.values() {
+        providers.extend(others.iter().map(|other| other.provider.clone()));
+    }
+    for provider in providers {
+        if let Some(found) = registry.non_default_address(&provider)
+            && !elsewhere.contains(&found)
+        {
+            elsewhere.push(found);
+        }
     }
     elsewhere
 }

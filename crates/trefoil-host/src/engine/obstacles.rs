@@ -38,20 +38,29 @@ impl Engine {
         };
         let mut add = |more: &FoundErrors| {
             let files = found.adopt_files(more.source_files());
-            more.found_diagnostics().iter().for_each(|d| found.push(in_files(d.clone(), &files)));
+            for d in more.found_diagnostics() {
+                found.push(in_files(d.clone(), &files));
+            }
         };
         add(&self.missing_modules(flow).await);
         if let Some(input) = input {
             let unset = missing_inputs(&flow.loaded_target().program, input.as_ref());
             let is_set = unset.is_empty();
             add(&FoundErrors::new(flow.loaded_target().files.clone(), unset));
-            match ready.as_ref().filter(|_| is_set).map(|ready| ready.check_input(input)) {
-                Some(Err(Error::NotStarted(why))) => add(&why),
-                Some(Err(other)) => return Err(other),
-                Some(Ok(())) | None => {}
+            if let Some(ready) = &ready
+                && is_set
+            {
+                match ready.check_input(input) {
+                    Ok(()) => {}
+                    Err(Error::NotStarted(why)) => add(&why),
+                    Err(other) => return Err(other),
+                }
             }
         }
-        ready.filter(|_| found.is_empty()).ok_or(Error::NotStarted(found))
+        match ready {
+            Some(ready) if found.is_empty() => Ok(ready),
+            _ => Err(Error::NotStarted(found)),
+        }
     }
 
     /// The Python modules of a flow, and of the flows that it can call as tools, that cannot be imported, if Python is allowed.
@@ -74,7 +83,9 @@ impl Engine {
             let own = needs.module_trial(self, flow, (files, None));
             let beneath = needs.check_called_flows(self, flow, &mut around).trials;
             found = FoundErrors::new(around.source_files().clone(), Vec::new());
-            own.into_iter().chain(beneath).collect::<Vec<_>>()
+            let mut trials = Vec::from_iter(own);
+            trials.extend(beneath);
+            trials
         };
         for ModuleTrial { modules, python, files, tool } in trials {
             for missing in missing_modules(&python, modules).await {
@@ -96,7 +107,7 @@ pub fn add_findings(report: &mut LoadReport, found: &FoundErrors) {
     for d in found.found_diagnostics() {
         let d = in_files(d.clone(), &files);
         let same =
-            |one: &Diagnostic| (one.rule, one.file, one.span, &one.message) == (d.rule, d.file, d.span, &d.message);
+            |known: &Diagnostic| (known.rule, known.file, known.span, &known.message) == (d.rule, d.file, d.span, &d.message);
         if !report.diagnostics.iter().any(same) {
             report.diagnostics.push(d);
         }

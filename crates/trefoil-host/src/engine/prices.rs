@@ -32,12 +32,16 @@ impl Engine {
 
 /// The operator's price of a model, otherwise the list price.
 pub fn current_price(full: &str, settings: &Settings, now: u64) -> Option<ModelPrice> {
-    let listed = || full.split_once(':').and_then(|(provider, name)| list_price(provider, name, now / DAY_MS));
-    operator_price(full, settings).or_else(listed)
+    if let Some(price) = operator_price(full, settings) {
+        return Some(price);
+    }
+    let (provider, name) = full.split_once(':')?;
+    list_price(provider, name, now / DAY_MS)
 }
 
 fn operator_price(full: &str, settings: &Settings) -> Option<ModelPrice> {
-    settings.prices.iter().rev().find(|(of, _)| of == full).map(|(_, price)| price.clone())
+    let (_, price) = settings.prices.iter().rev().find(|(model, _)| model == full)?;
+    Some(price.clone())
 }
 
 /// The models that may answer instead of another one, by `PROVIDER:NAME`.
@@ -49,12 +53,12 @@ pub fn fallback_models(program: &Program, fallbacks: &StepFallbacks) -> Vec<(Str
     for (id, others) in fallbacks {
         let StepKind::Model(call) = &program.steps[*id].kind else { continue };
         let own = model_name(&call.model);
-        let at = all.iter().position(|(known, _)| *known == own).unwrap_or_else(|| {
-            all.push((own, Vec::new()));
-            all.len() - 1
-        });
-        let Some((_, known)) = all.get_mut(at) else { continue };
-        for other in others.iter().map(ToString::to_string) {
+        if !all.iter().any(|(model, _)| *model == own) {
+            all.push((own.clone(), Vec::new()));
+        }
+        let Some((_, known)) = all.iter_mut().find(|(model, _)| *model == own) else { continue };
+        for other in others.iter() {
+            let other = other.to_string();
             if !known.contains(&other) {
                 known.push(other);
             }
@@ -81,47 +85,57 @@ pub fn model_prices(
             AnswersFrom::Provider => operator_price(&full, settings),
             AnswersFrom::One(_) | AnswersFrom::AsWritten => current_price(&full, settings, now),
         };
-        all.extend(price.map(|price| (full, price)));
+        if let Some(price) = price {
+            all.push((full, price));
+        }
     }
     all
 }
 
 /// The known context windows of the models that a program may call, by `PROVIDER:NAME`.
 pub fn context_windows(program: &Program, others: &FallbackModels) -> Vec<(String, u64)> {
-    let window = |full: String| {
-        let (provider, name) = full.split_once(':')?;
-        let tokens = context_window(provider, name)?;
-        Some((full, tokens))
-    };
-    callable_models(program, others).into_iter().filter_map(window).collect()
+    let mut windows = Vec::new();
+    for full in callable_models(program, others) {
+        if let Some((provider, name)) = full.split_once(':')
+            && let Some(tokens) = context_window(provider, name)
+        {
+            windows.push((full, tokens));
+        }
+    }
+    windows
 }
 
 /// Whether a program has a cost limit that a run can reach.
 pub fn limits_cost(program: &Program) -> bool {
-    walk::reachable_steps(program, program.entry).into_iter().any(|(flow, step)| {
-        let budget = program.flows[flow].budget.as_ref();
-        let capped = match &program.steps[step].kind {
-            StepKind::Model(call) => call.guards.iter().any(|guard| matches!(guard, Guard::CostCap { .. })),
-            _ => false,
-        };
-        capped || budget.is_some_and(|budget| budget.max_cost_micro.is_some())
-    })
+    for (flow, step) in walk::reachable_steps(program, program.entry) {
+        if let StepKind::Model(call) = &program.steps[step].kind
+            && call.guards.iter().any(|guard| matches!(guard, Guard::CostCap { .. }))
+        {
+            return true;
+        }
+        if let Some(budget) = &program.flows[flow].budget
+            && budget.max_cost_micro.is_some()
+        {
+            return true;
+        }
+    }
+    false
 }
 
 /// Why a cost limit cannot be enforced: models of unknown price.
 pub fn missing_prices(program: &Program, flags: &Flags) -> Vec<Diagnostic> {
-    let prices = &flags.prices;
-    let unknown = callable_models(program, &flags.fallbacks)
-        .into_iter()
-        .filter(|model| !prices.iter().any(|(known, _)| known == model));
-    let one = |model: String| {
+    let mut missing = Vec::new();
+    for model in callable_models(program, &flags.fallbacks) {
+        if flags.prices.iter().any(|(known, _)| *known == model) {
+            continue;
+        }
         let message = format!("a cost limit needs the price of every model, but the price of `{model}` is unknown");
         let help = format!(
             "set it in `config.toml`, in dollars per million tokens: `[prices]` with `\"{model}\" = {{ input = 1.25, output = 10 }}`"
         );
-        Diagnostic::without_location(PRICE, FindingSeverity::Error, None, message).with_help(help)
-    };
-    unknown.map(one).collect()
+        missing.push(Diagnostic::without_location(PRICE, FindingSeverity::Error, None, message).with_help(help));
+    }
+    missing
 }
 
 /// Why a strict cost limit cannot be enforced: calls of unknown maximum cost.
@@ -135,7 +149,10 @@ pub fn unbounded_calls(program: &Program, flags: &Flags) -> Vec<Diagnostic> {
         let limited = call.parameters.max_tokens.is_some() && call.parameters.provider_options.is_none();
         let mut all = flags.candidate_models(provider, &call.model.name);
         let unknown = all.find(|(_, price, window)| !price.is_some_and(ModelPrice::is_free) && window.is_none());
-        let Some((name, ..)) = unknown.filter(|_| !limited && told.insert(step.origin)) else { continue };
+        let Some((name, ..)) = unknown else { continue };
+        if limited || !told.insert(step.origin) {
+            continue;
+        }
         let name = if name.is_empty() { model_name(&call.model) } else { name.to_owned() };
         let message = format!(
             "a strict cost limit needs the maximum cost of each call, but the context window of `{name}` is unknown"
@@ -152,10 +169,17 @@ pub fn unbounded_calls(program: &Program, flags: &Flags) -> Vec<Diagnostic> {
 /// The models that a program may call, as `PROVIDER:NAME`, without duplicates.
 fn callable_models(program: &Program, others: &FallbackModels) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
-    let own = models_used(program).into_iter().map(|(_, model)| model_name(&model));
-    for full in own.chain(others.iter().flat_map(|(_, others)| others.clone())) {
+    let mut add = |full: String| {
         if !all.contains(&full) {
             all.push(full);
+        }
+    };
+    for (_, model) in models_used(program) {
+        add(model_name(&model));
+    }
+    for (_, instead) in others {
+        for full in instead {
+            add(full.clone());
         }
     }
     all

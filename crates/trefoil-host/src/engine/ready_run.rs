@@ -88,9 +88,9 @@ impl ReadyRun {
         let RunNeeds { aimed, models, script, hosts, secrets, money, .. } = needs;
         let (Some(aimed), Some(models), true) = (aimed, models, findings.is_empty()) else { return Err(findings) };
         let mut elsewhere = aimed.elsewhere.clone();
-        for one in beneath.elsewhere {
-            if !elsewhere.contains(&one) {
-                elsewhere.push(one);
+        for address in beneath.elsewhere {
+            if !elsewhere.contains(&address) {
+                elsewhere.push(address);
             }
         }
         let random = parts.random.clone().unwrap_or_else(|| Arc::new(SystemRandom));
@@ -108,7 +108,10 @@ impl ReadyRun {
         // Stored runs with the same seed need different ids.
         let own: &dyn Random = if parts.seed.is_some() && engine.keeps_runs() { &SystemRandom } else { &*ports.random };
         let id = format!("{:016x}", own.next_number());
-        let seen = hosts.flows.as_ref().map(|flows| flows.hidden_values().clone()).or_else(|| parts.seen.clone());
+        let seen = match &hosts.flows {
+            Some(flows) => Some(flows.hidden_values().clone()),
+            None => parts.seen.clone(),
+        };
         let ready = Self {
             flow: flow.clone(),
             prepared: aimed.prepared.clone(),
@@ -123,7 +126,7 @@ impl ReadyRun {
             answers_from: aimed.from.clone(),
             elsewhere,
             script,
-            places: (!is_rehearsal(&aimed.from)).then(|| parts.places.clone()),
+            places: if is_rehearsal(&aimed.from) { None } else { Some(parts.places.clone()) },
             recovery: parts.recovery,
             hosts,
             caller: parts.caller.clone(),
@@ -136,7 +139,9 @@ impl ReadyRun {
             content: parts.content,
             attended: parts.attended,
         };
-        beneath.flows.iter().for_each(|flow| ready.hide_values_of(flow));
+        for flow in &beneath.flows {
+            ready.hide_values_of(flow);
+        }
         ready.hides_own();
         let told = secrets::in_answers(&ready.seen, &parts.answers);
         if told.is_empty() { Ok(ready) } else { Err(FoundErrors::new(flow.loaded_target().files.clone(), told)) }
@@ -180,7 +185,9 @@ impl ReadyRun {
             Some(kind @ ("embedded" | "scripted")) => Some(kind),
             _ => None,
         };
-        if let Some(flows) = self.hosts.flows.as_ref().filter(|_| !basis.answers) {
+        if let Some(flows) = &self.hosts.flows
+            && !basis.answers
+        {
             flows.set_earlier_calls(EarlierCalls::for_run(&memo, &basis, &self.prepared));
         }
         Self { basis: Some((basis, memo.without_made_up(made_up))), ..self }
@@ -193,7 +200,10 @@ impl ReadyRun {
 
     /// Which results the run has reused so far. Empty if it is not based on an earlier run.
     pub fn step_decisions(&self) -> StepDecisions {
-        let decisions = self.basis.as_ref().map(|(_, memo)| memo.reuse_decisions()).unwrap_or_default();
+        let decisions = match &self.basis {
+            Some((_, memo)) => memo.reuse_decisions(),
+            None => Arc::default(),
+        };
         let lines =
             StepDecisions::for_run(self.flow.clone(), self.prepared.program.clone(), decisions, self.seen.clone());
         match &self.hosts.flows {
@@ -230,7 +240,8 @@ impl ReadyRun {
     ///
     /// [`Error::NotStarted`] if it does not, [`Error::Input`] if the input cannot be written as JSON.
     pub fn check_input(&self, input: impl Serialize) -> Result<()> {
-        self.input(input).map(|_| ())
+        self.input(input)?;
+        Ok(())
     }
     /// Starts it: see [`Engine::start_run`].
     ///
@@ -332,8 +343,10 @@ impl ReadyRun {
 
     /// The options for the driver.
     fn options(&self) -> DriverOptions {
-        let models = models_used(&self.prepared.program).into_iter();
-        let models = models.map(|(agent, model)| (agent.to_string(), model_name(&model))).collect();
+        let mut models = Vec::new();
+        for (agent, model) in models_used(&self.prepared.program) {
+            models.push((agent.to_string(), model_name(&model)));
+        }
         let (basis, memo) = self.basis.clone().unzip();
         DriverOptions {
             basis,
@@ -370,7 +383,10 @@ impl ReadyRun {
         let input = convert_input(input)?;
         // What else is wrong may quote the input.
         let program = &self.prepared.program;
-        let mut reasons = input.as_ref().map(|input| secrets::in_input(program, &self.seen, input)).unwrap_or_default();
+        let mut reasons = match &input {
+            Some(input) => secrets::in_input(program, &self.seen, input),
+            None => Vec::new(),
+        };
         if reasons.is_empty() {
             let faults = input_faults(&self.prepared, input.as_ref());
             if faults.is_empty() {
@@ -425,16 +441,17 @@ impl Engine {
         }
         let (asked, flows) = (find_questions(program), self.flow_tools());
         let is_known = |name: &str| {
-            match_questions(&asked, name).map_or(true, |found| !found.is_empty())
-                || flows.as_ref().is_some_and(|flows| flows.may_ask(name, program))
-        };
-        let read = |text: &String| {
-            let (step, answer) = split_value(text, is_known)?;
-            Some((step.to_owned(), answer.to_owned()))
+            match match_questions(&asked, name) {
+                Ok(found) if found.is_empty() => matches!(&flows, Some(flows) if flows.may_ask(name, program)),
+                Ok(_) | Err(_) => true,
+            }
         };
         self.clone().with_parts(|parts| {
-            let typed = std::mem::take(&mut parts.typed_answers);
-            parts.answers.extend(typed.iter().filter_map(read));
+            for text in std::mem::take(&mut parts.typed_answers) {
+                if let Some((step, answer)) = split_value(&text, is_known) {
+                    parts.answers.push((step.to_owned(), answer.to_owned()));
+                }
+            }
         })
     }
 

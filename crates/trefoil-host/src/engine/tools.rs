@@ -59,10 +59,15 @@ where
         let help = "fix the arguments of the call, or the type of the closure's argument";
         let arguments = serde_json::from_value(arguments).map_err(|error| ToolError::invalid_arguments(error, help))?;
         // If the closure returns the port's own error, keep its details.
-        let result = (self.call)(arguments).await.map_err(|error| match error.downcast::<ToolError>() {
-            Ok(own) => *own,
-            Err(other) => ToolError::Failed(other.to_string()),
-        })?;
+        let result = match (self.call)(arguments).await {
+            Ok(result) => result,
+            Err(error) => {
+                return Err(match error.downcast::<ToolError>() {
+                    Ok(own) => *own,
+                    Err(other) => ToolError::Failed(other.to_string()),
+                });
+            }
+        };
         serde_json::to_value(result).map_err(|error| {
             let why = format!("the result cannot be written as JSON: {error}");
             ToolError::unusable_result(why, "let the closure return what `serde_json` can write")
@@ -77,19 +82,23 @@ impl ToolHost for ToolClosures {
         *kind == ToolKind::Local && self.0.contains_key(name)
     }
     async fn call_tool(&self, _at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
-        let Some((_, tool)) = self.0.get(&request.name).filter(|_| self.offers_tool(&request.name, &request.kind))
-        else {
-            return Err(ToolError::Failed(format!("no implementation for the tool `{}`", request.name)));
-        };
-        tool.call_closure(request.arguments.to_json()).await.map(Value::from_json)
+        match self.0.get(&request.name) {
+            Some((_, tool)) if self.offers_tool(&request.name, &request.kind) => {
+                let result = tool.call_closure(request.arguments.to_json()).await?;
+                Ok(Value::from_json(result))
+            }
+            _ => Err(ToolError::Failed(format!("no implementation for the tool `{}`", request.name))),
+        }
     }
     async fn list_tools(&self, _at: CallSite<'_>, kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
         let all = self.0.values().map(|(spec, _)| spec.clone());
         Ok(if *kind == ToolKind::Local { all.collect() } else { Vec::new() })
     }
     fn is_idempotent(&self, request: &ToolRequest) -> bool {
-        let tool = self.0.get(&request.name).filter(|_| self.offers_tool(&request.name, &request.kind));
-        tool.is_some_and(|(spec, _)| spec.effects.is_idempotent())
+        match self.0.get(&request.name) {
+            Some((spec, _)) => self.offers_tool(&request.name, &request.kind) && spec.effects.is_idempotent(),
+            None => false,
+        }
     }
 }
 
@@ -126,25 +135,30 @@ impl ToolHost for ToolHosts {
         Ok(all)
     }
     fn is_idempotent(&self, request: &ToolRequest) -> bool {
-        self.offering_host(request).is_some_and(|host| host.is_idempotent(request))
+        matches!(self.offering_host(request), Some(host) if host.is_idempotent(request))
     }
     fn recall_tool_call(&self, at: CallSite<'_>, request: &ToolRequest, error: Option<&RunError>) {
-        self.offering_host(request).iter().for_each(|host| host.recall_tool_call(at, request, error));
+        if let Some(host) = self.offering_host(request) {
+            host.recall_tool_call(at, request, error);
+        }
     }
     fn tool_refusal(&self, name: &str, kind: &ToolKind, arguments: &Value) -> Option<ToolRefusal> {
         // Python functions have a host only where they may run.
         if *kind == ToolKind::Python && !self.offers_tool(name, kind) {
-            let text = |key| arguments.as_object().and_then(|all| all.get(key)).map(|text| text.to_text().to_string());
-            let function = [text("module"), text("function")].into_iter().flatten().collect::<Vec<_>>().join(".");
+            let mut function = Vec::new();
+            if let Some(members) = arguments.as_object() {
+                for key in ["module", "function"] {
+                    function.extend(members.get(key).map(|text| text.to_text().to_string()));
+                }
+            }
+            let function = function.join(".");
             return Some(ToolRefusal {
                 why: format!("it calls the Python function `{function}`, and commands are not allowed in this run"),
                 help: "allow them with `--allow-command`".to_owned(),
             });
         }
-        self.0
-            .iter()
-            .find(|host| host.offers_tool(name, kind))
-            .and_then(|host| host.tool_refusal(name, kind, arguments))
+        let host = self.0.iter().find(|host| host.offers_tool(name, kind))?;
+        host.tool_refusal(name, kind, arguments)
     }
 }
 

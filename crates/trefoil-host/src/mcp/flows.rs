@@ -5,9 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::engine::Engine;
+use crate::lock::lock;
 use tokio::sync::mpsc;
 use trefoil_project::file_access::{self, PathStamp};
 use trefoil_project::load::LoadOptions;
@@ -75,13 +76,13 @@ impl ServedFlows {
 
     /// The flows in their current state.
     pub fn current_tools(&self) -> Arc<OfferedTools> {
-        let mut served = self.served.lock().unwrap_or_else(PoisonError::into_inner);
-        let changed: Vec<&PathBuf> = served
-            .seen
-            .iter()
-            .filter(|(path, stamp)| file_access::read_stamp(path) != **stamp)
-            .map(|(path, _)| path)
-            .collect();
+        let mut served = lock(&self.served);
+        let mut changed = Vec::new();
+        for (path, stamp) in &served.seen {
+            if file_access::read_stamp(path) != *stamp {
+                changed.push(path);
+            }
+        }
         if !changed.is_empty() {
             // Other files come and go in a folder: the store of the runs, for example.
             let may_be_others = changed.iter().all(|path| file_access::is_folder(path));
@@ -111,11 +112,12 @@ impl FlowSource {
             }
         }
         let LoadingFlows { tools, files, .. } = loading;
-        let seen = files.into_iter().chain(settings::user_settings_files()).map(|path| {
+        let mut seen = BTreeMap::new();
+        for path in files.into_iter().chain(settings::user_settings_files()) {
             let stamp = file_access::read_stamp(&path);
-            (path, stamp)
-        });
-        Some(ServedFlow { tools: Arc::new(tools), seen: seen.collect() })
+            seen.insert(path, stamp);
+        }
+        Some(ServedFlow { tools: Arc::new(tools), seen })
     }
 
     /// The project with these settings. If they do not apply, reports why.
@@ -137,25 +139,25 @@ impl FlowSource {
         if target.id.is_some() {
             return loading.add(target, own, &*self.watch);
         }
-        let project_of = |path: &Path| settings::project_file(path).filter(|_| !self.no_config);
+        let project_of = |path: &Path| if self.no_config { None } else { settings::project_file(path) };
         let here = project_of(&target.path);
-        for one in trefoil_project::load::find_root_targets(&target.path, &own.options) {
-            let there = project_of(&one.path);
+        for found in trefoil_project::load::find_root_targets(&target.path, &own.options) {
+            let there = project_of(&found.path);
             if there == here {
-                loading.add(&one, own, &*self.watch);
+                loading.add(&found, own, &*self.watch);
                 continue;
             }
             let project = match loading.projects.get(&there) {
                 Some(known) => known.clone(),
                 None => {
-                    let project = self.project(settings::find_settings(&one.path, self.no_config), loading);
+                    let project = self.project(settings::find_settings(&found.path, self.no_config), loading);
                     loading.projects.insert(there, project.clone());
                     project
                 }
             };
             match project {
-                Some(project) => loading.add(&one, &project, &*self.watch),
-                None => self.watch.take_notice(ServerNotice::ProjectIgnored(&one)),
+                Some(project) => loading.add(&found, &project, &*self.watch),
+                None => self.watch.take_notice(ServerNotice::ProjectIgnored(&found)),
             }
         }
     }
@@ -192,8 +194,11 @@ impl LoadingFlows {
 
     /// Notes the files, and their folders, to which others may be added.
     fn read(&mut self, files: &SourceFiles) {
-        for path in files.iter().map(|(_, file)| PathBuf::from(file.name())) {
-            self.files.extend(path.parent().map(Path::to_owned));
+        for (_, file) in files.iter() {
+            let path = PathBuf::from(file.name());
+            if let Some(folder) = path.parent() {
+                self.files.insert(folder.to_owned());
+            }
             self.files.insert(path);
         }
     }
@@ -201,8 +206,10 @@ impl LoadingFlows {
 
 /// What is the same in two findings that say the same.
 fn place(d: &Diagnostic, files: &SourceFiles) -> String {
-    let file = d.file.and_then(|file| files.get(file)).map(|file| file.name()).unwrap_or_default();
-    format!("{file}:{}: {}: {}", d.span.map_or(0, |span| span.start), d.rule, d.message)
+    let file = d.file.and_then(|file| files.get(file));
+    let name = file.map(|file| file.name()).unwrap_or_default();
+    let start = d.span.map(|span| span.start).unwrap_or_default();
+    format!("{name}:{start}: {}: {}", d.rule, d.message)
 }
 
 /// What prevents runs of a flow, such as a missing key. Whether people can be asked depends on the client.

@@ -22,15 +22,19 @@ pub async fn run_result(run: Run, declined: &[String], options: &RunOptions) -> 
         Ok(output) => {
             let text = Value::from_json(output.clone()).to_text().to_string();
             let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
-            result.structured_content = output.is_object().then_some(output);
+            result.structured_content = if output.is_object() { Some(output) } else { None };
             result
         }
         Err(Error::Failed(failure)) if !failure.run_outcome().waiting.is_empty() => {
             open(&id, &failure.run_outcome().waiting, declined, options)
         }
         Err(error) => {
-            let declined = declined.iter().map(|step| format!("the client declined to answer `{step}`"));
-            error_result(declined.chain([error.to_string()]).collect::<Vec<_>>().join("\n"))
+            let mut lines = Vec::new();
+            for step in declined {
+                lines.push(format!("the client declined to answer `{step}`"));
+            }
+            lines.push(error.to_string());
+            error_result(lines.join("\n"))
         }
     };
     let mut meta = MetaObject::new();
@@ -41,29 +45,27 @@ pub async fn run_result(run: Run, declined: &[String], options: &RunOptions) -> 
 
 /// The result of a run that waits for people.
 fn open(run: &str, all: &[AwaitedActivity], declined: &[String], options: &RunOptions) -> CallToolResult {
-    let refused =
-        declined.iter().map(|step| format!("the client declined to answer `{step}`, so the question stays open"));
-    let mut lines: Vec<String> = refused.collect();
+    let mut lines = Vec::new();
+    for step in declined {
+        lines.push(format!("the client declined to answer `{step}`, so the question stays open"));
+    }
     lines.push("the run is waiting for a person".to_owned());
-    for one in all {
-        lines.push(waiting_line(one, all));
-        lines.extend(answer_commands(run, one, all, options).into_iter().map(|command| format!("  {command}")));
+    let mut questions = Vec::new();
+    for item in all {
+        let commands = answer_commands(run, item, all, options);
+        lines.push(waiting_line(item, all));
+        lines.extend(commands.iter().map(|command| format!("  {command}")));
+        questions.push(json!({
+            "run": item.run.as_deref().unwrap_or(run),
+            "step": item.step,
+            "key": item.key,
+            "question": item.prompt,
+            "accepts": item.accepts,
+            "commands": commands,
+        }));
     }
     let resume = options.resume_command(run, &[]);
     lines.push(format!("then continue with: {resume}"));
-    let questions: Vec<Json> = all
-        .iter()
-        .map(|one| {
-            json!({
-                "run": one.run.as_deref().unwrap_or(run),
-                "step": one.step,
-                "key": one.key,
-                "question": one.prompt,
-                "accepts": one.accepts,
-                "commands": answer_commands(run, one, all, options),
-            })
-        })
-        .collect();
     let mut result = error_result(lines.join("\n"));
     result.structured_content =
         Some(json!({ "run": run, "status": "waiting", "waiting": questions, "resume": resume }));

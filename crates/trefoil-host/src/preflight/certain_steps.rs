@@ -23,18 +23,18 @@ fn visit(program: &Program, (id, flow): (StepId, FlowId), found: &mut BTreeSet<(
     if step.when.is_some() || !matches!(step.policy.on_failure, OnStepFailure::Fail) || !found.insert((id, flow)) {
         return;
     }
-    let mut within = |id: StepId| visit(program, (id, flow), found);
-    match step.kind.step_info().inside {
-        StepContents::InOrder(steps) => steps.iter().copied().for_each(within),
-        StepContents::SideBySide(it) if it.on_failure == OnItemFailure::Abort => {
-            it.branches.iter().copied().for_each(within)
-        }
-        StepContents::Repeated { body, .. } => within(body),
-        StepContents::Graph(graph) => nodes(graph).into_iter().for_each(within),
-        StepContents::StateMachine(machine) => states(machine).into_iter().for_each(within),
-        StepContents::Call(FlowCallee::Flow(flow)) => enter(program, *flow, found),
+    let inside = match step.kind.step_info().inside {
+        StepContents::InOrder(steps) => steps.to_vec(),
+        StepContents::SideBySide(parallel) if parallel.on_failure == OnItemFailure::Abort => parallel.branches.to_vec(),
+        StepContents::Repeated { body, .. } => vec![body],
+        StepContents::Graph(graph) => nodes(graph),
+        StepContents::StateMachine(machine) => states(machine),
+        StepContents::Call(FlowCallee::Flow(flow)) => return enter(program, *flow, found),
         // Nothing, or nothing that is certain.
-        _ => {}
+        _ => return,
+    };
+    for id in inside {
+        visit(program, (id, flow), found);
     }
 }
 
@@ -53,23 +53,32 @@ fn nodes(graph: &StepGraph) -> Vec<StepId> {
             break;
         }
     }
-    let all = graph.nodes.iter().zip(certain);
-    all.filter(|(node, certain)| *certain && node.fallback.is_none()).map(|(node, _)| node.step).collect()
+    let mut steps = Vec::new();
+    for (id, node) in graph.nodes.entries() {
+        if certain[id] && node.fallback.is_none() {
+            steps.push(node.step);
+        }
+    }
+    steps
 }
 
 /// The states to which transitions without a condition lead.
 fn states(machine: &StateMachine) -> Vec<StepId> {
     let mut found = Vec::new();
-    let mut next = Some(machine.initial);
+    let mut next = machine.initial;
     for _ in 0..machine.states.len() {
-        let Some(state) = next.map(|id| &machine.states[id]) else { break };
+        let state = &machine.states[next];
         if !state.transitions.iter().any(|transition| transition.takes != MatchedOutcome::Success) {
             found.push(state.step);
         }
-        let first = state.transitions.first().filter(|_| state.fails_when.is_none());
-        next = first
-            .filter(|first| first.takes != MatchedOutcome::Failure && first.when.is_none())
-            .map(|first| first.target);
+        match state.transitions.first() {
+            Some(first)
+                if state.fails_when.is_none() && first.takes != MatchedOutcome::Failure && first.when.is_none() =>
+            {
+                next = first.target;
+            }
+            _ => break,
+        }
     }
     found
 }

@@ -28,12 +28,22 @@ pub fn missing_environment(program: &Program, secrets: &dyn Secrets) -> Vec<Diag
                 | StepKind::Compute(_)
                 | StepKind::Call(_)
         );
-        for (name, at) in walk::evaluated_by_step(step).into_iter().filter(|_| is_sure).flat_map(needed) {
+        if !is_sure {
+            continue;
+        }
+        let mut variables = Vec::new();
+        for evaluated in walk::evaluated_by_step(step) {
+            variables.extend(needed(evaluated));
+        }
+        for (name, at) in variables {
             if asked.insert(name.clone())
                 && let Some((message, help)) = explain_unset(secrets, HoleKind::Env, &name)
             {
-                let needs = step.label.as_ref().map(|label| format!("; `{label}` needs it")).unwrap_or_default();
-                found.push(Diagnostic::new_error(MISSING_ENV, at, format!("{message}{needs}")).with_help(help));
+                let message = match &step.label {
+                    Some(label) => format!("{message}; `{label}` needs it"),
+                    None => message,
+                };
+                found.push(Diagnostic::new_error(MISSING_ENV, at, message).with_help(help));
             }
         }
     }
@@ -70,19 +80,23 @@ fn of_text(text: &BoundTemplate) -> Vec<(String, Location)> {
         false => ReferenceBinding { source: 0, skip: u16::try_from(reference.path.len()).unwrap_or(u16::MAX) },
     });
     let Ok(Value::Masked(rendered)) = template.render_text(&StandInScope(Value::from("?"))) else { return Vec::new() };
-    let holes = rendered.pieces.iter().filter_map(|piece| match piece {
-        MaskedPiece::Hole(hole) if hole.kind == HoleKind::Env && hole.default.is_none() && !hole.lenient => {
-            Some(&hole.name)
+    let mut variables = Vec::new();
+    for piece in rendered.pieces.iter() {
+        let MaskedPiece::Hole(hole) = piece else { continue };
+        if hole.kind != HoleKind::Env || hole.default.is_some() || hole.lenient {
+            continue;
         }
-        _ => None,
-    });
-    let place = |name: &str| {
-        let mut all = text.template.references().iter().zip(&text.spans);
-        let at = all
-            .find(|(reference, _)| is_env(reference.binding) && reference.path.iter().any(|part| &*part.name == name));
-        at.map_or(text.origin, |(_, span)| Location::new(text.origin.file, *span))
-    };
-    holes.map(|name| (name.to_string(), place(name))).collect()
+        let mut placeholders = text.template.references().iter().zip(&text.spans);
+        let placeholder = placeholders.find(|(reference, _)| {
+            is_env(reference.binding) && reference.path.iter().any(|part| part.name == hole.name)
+        });
+        let at = match placeholder {
+            Some((_, span)) => Location::new(text.origin.file, *span),
+            None => text.origin,
+        };
+        variables.push((hole.name.to_string(), at));
+    }
+    variables
 }
 
 /// Some text for every value, and holes for the environment.

@@ -18,7 +18,7 @@ use trefoil_project::input::{INPUT_INVALID, MissingInput, find_missing_inputs};
 /// Everything that is certain to go wrong with a run of this input because of what the input lacks.
 pub fn missing_inputs(program: &Program, given: Option<&Value>) -> Vec<Diagnostic> {
     let missing = find_missing_inputs(program, given);
-    let needed: Vec<&MissingInput> = missing.iter().filter(|one| !one.may_be_empty()).collect();
+    let needed: Vec<&MissingInput> = missing.iter().filter(|input| !input.may_be_empty()).collect();
     if let Some(first) = needed.first() {
         let message = format!("{} required and not set", input_names(&needed));
         let found = Diagnostic::new_error(INPUT_INVALID, first.declaration_location(), message);
@@ -40,16 +40,17 @@ pub fn missing_inputs(program: &Program, given: Option<&Value>) -> Vec<Diagnosti
 
 /// `` the input `topic` is ``, or `` the inputs `topic`, `tone` are ``.
 pub fn input_names(all: &[&MissingInput]) -> String {
-    let names: Vec<String> = all.iter().map(|one| format!("`{}`", one.name)).collect();
+    let names: Vec<String> = all.iter().map(|input| format!("`{}`", input.name)).collect();
     match names.as_slice() {
-        [one] => format!("the input {one} is"),
+        [name] => format!("the input {name} is"),
         several => format!("the inputs {} are", several.join(", ")),
     }
 }
 
 /// The advice to pass these inputs: `--input a=... --input b=...`.
 pub fn pass_advice(all: &[&MissingInput]) -> String {
-    format!("pass `{}`", all.iter().map(|one| one.option_text()).collect::<Vec<_>>().join(" "))
+    let options: Vec<_> = all.iter().map(|input| input.option_text()).collect();
+    format!("pass `{}`", options.join(" "))
 }
 
 /// Which inputs of each flow are inputs of the run that are not set, in all runs.
@@ -61,8 +62,11 @@ struct UnsetInputs<'p> {
 
 impl<'p> UnsetInputs<'p> {
     fn in_program(program: &'p Program, missing: &'p [MissingInput], steps: &[(FlowId, &Step)]) -> Self {
-        let name = |one: &MissingInput| (!one.is_whole()).then(|| Arc::from(one.name.as_str()));
-        let all = missing.iter().map(|one| ((program.entry, name(one)), one)).collect();
+        let mut all = HashMap::new();
+        for input in missing {
+            let name = if input.is_whole() { None } else { Some(Arc::from(input.name.as_str())) };
+            all.insert((program.entry, name), input);
+        }
         let mut unset = Self { program, all };
         // A flow may be called before the one that calls it is looked at.
         loop {
@@ -74,8 +78,8 @@ impl<'p> UnsetInputs<'p> {
                     continue;
                 };
                 for (member, value) in members {
-                    if let Some(one) = unset.unset_input(*flow, value) {
-                        unset.all.entry((*callee, Some(member.clone()))).or_insert(one);
+                    if let Some(input) = unset.unset_input(*flow, value) {
+                        unset.all.entry((*callee, Some(member.clone()))).or_insert(input);
                     }
                 }
             }
@@ -124,13 +128,23 @@ impl<'p> UnsetInputs<'p> {
     fn address(&self, flow: FlowId, step: &Step, call: &ToolCall) -> Option<Diagnostic> {
         let member = |name: &str| {
             let ValueExpression::Object(members) = &call.arguments else { return None };
-            members.iter().find(|(member, _)| &**member == name).map(|(_, value)| value)
+            let (_, value) = members.iter().find(|(member, _)| &**member == name)?;
+            Some(value)
         };
-        let text = |piece: TextPiece<'_>| if let TextPiece::Written(text) = piece { text } else { "x".to_owned() };
-        let url: String = expression_pieces(member("url")?).into_iter().map(text).collect();
+        let mut url = String::new();
+        for piece in expression_pieces(member("url")?) {
+            match piece {
+                TextPiece::Written(text) => url.push_str(&text),
+                TextPiece::Value(_) => url.push('x'),
+            }
+        }
         let Some(ValueExpression::Object(params)) = member("params") else { return None };
-        let unset: Vec<_> =
-            params.iter().filter_map(|(name, value)| Some((name, self.unset_input(flow, value)?))).collect();
+        let mut unset = Vec::new();
+        for (name, value) in params {
+            if let Some(input) = self.unset_input(flow, value) {
+                unset.push((name, input));
+            }
+        }
         let is_unset = |name: &Arc<str>| unset.iter().any(|(other, _)| *other == name);
         let set: ValueObject = params
             .iter()
@@ -152,17 +166,20 @@ impl<'p> UnsetInputs<'p> {
             return None;
         };
         let callee = &program.flows[*callee];
-        let mut required = callee.intake.fields.iter().filter(|f| !f.nullable && !f.optional && f.default.is_none());
-        let (field, input) = required.find_map(|field| {
-            let (_, value) = members.iter().find(|(member, _)| *member == field.name)?;
-            Some((field, self.unset_input(flow, value)?))
-        })?;
-        let message = format!(
-            "`{}` needs its input `{}`, but that is the input `{}`, which is not set",
-            callee.name, field.name, input.name
-        );
-        let found =
-            Diagnostic::new_error(INPUT_INVALID, step.origin, message).with_label(field.origin, "required here");
-        Some(found.with_help(pass_advice(&[input])))
+        for field in &callee.intake.fields {
+            if field.nullable || field.optional || field.default.is_some() {
+                continue;
+            }
+            let Some((_, value)) = members.iter().find(|(member, _)| *member == field.name) else { continue };
+            let Some(input) = self.unset_input(flow, value) else { continue };
+            let message = format!(
+                "`{}` needs its input `{}`, but that is the input `{}`, which is not set",
+                callee.name, field.name, input.name
+            );
+            let found =
+                Diagnostic::new_error(INPUT_INVALID, step.origin, message).with_label(field.origin, "required here");
+            return Some(found.with_help(pass_advice(&[input])));
+        }
+        None
     }
 }

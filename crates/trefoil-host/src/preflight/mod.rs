@@ -135,18 +135,18 @@ pub fn run_preflight(program: &Program, host: &HostOffer<'_>) -> Vec<Diagnostic>
                 found.push(Diagnostic::new_error(MISSING_PROGRAM, step.origin, message).with_help(help));
             }
             StepKind::Tool(call) if call.kind == ToolKind::Local && (host.on_command_line)(&call.name) => {
-                found.extend(walk::holes_of(step).into_iter().map(|(kind, name, at)| {
+                for (kind, name, at) in walk::holes_of(step) {
                     let (message, help) = in_argument(kind, &name, &call.name);
-                    Diagnostic::new_error(IN_ARGUMENT, at, message).with_help(help)
-                }));
+                    found.push(Diagnostic::new_error(IN_ARGUMENT, at, message).with_help(help));
+                }
             }
             StepKind::Tool(call) if call.kind == ToolKind::Local && (host.is_flow)(&call.name) => {
-                let secrets =
-                    walk::holes_of(step).into_iter().filter(|(kind, ..)| *kind == trefoil_template::HoleKind::Secret);
-                found.extend(secrets.map(|(_, name, at)| {
-                    let (message, help) = in_input(&name, &call.name);
-                    Diagnostic::new_error(IN_ARGUMENT, at, message).with_help(help)
-                }));
+                for (kind, name, at) in walk::holes_of(step) {
+                    if kind == trefoil_template::HoleKind::Secret {
+                        let (message, help) = in_input(&name, &call.name);
+                        found.push(Diagnostic::new_error(IN_ARGUMENT, at, message).with_help(help));
+                    }
+                }
             }
             StepKind::Command(call) if !host.commands => {
                 let script = script_line(&call.script, call.arguments.len());
@@ -173,12 +173,17 @@ pub fn run_preflight(program: &Program, host: &HostOffer<'_>) -> Vec<Diagnostic>
 /// The calls of local tools that a run can come to, each with its step's place. `embedded`: as in [`HostOffer`].
 pub fn local_calls(program: &Program, embedded: bool) -> Vec<(Arc<str>, Location)> {
     let uncalled = uncalled_steps(program, embedded);
-    let steps = walk::reachable_steps(program, program.entry).into_iter().filter(|(_, id)| !uncalled.contains(id));
-    let calls = steps.map(|(_, id)| &program.steps[id]).filter_map(|step| match &step.kind {
-        StepKind::Tool(call) if call.kind == ToolKind::Local => Some((call.name.clone(), step.origin)),
-        _ => None,
-    });
-    calls.collect()
+    let mut calls = Vec::new();
+    for (_, id) in walk::reachable_steps(program, program.entry) {
+        let step = &program.steps[id];
+        if let StepKind::Tool(call) = &step.kind
+            && call.kind == ToolKind::Local
+            && !uncalled.contains(&id)
+        {
+            calls.push((call.name.clone(), step.origin));
+        }
+    }
+    calls
 }
 
 /// The steps that only a model can start, if that calls no tools, as the embedded one.
@@ -186,11 +191,14 @@ pub fn uncalled_steps(program: &Program, embedded: bool) -> HashSet<StepId> {
     if !embedded {
         return HashSet::new();
     }
-    let steps = program.steps.iter().filter_map(|step| match &step.kind {
-        StepKind::Conversation(it) => Some(it.offers.iter().map(|offer| offer.step).chain(it.gate)),
-        _ => None,
-    });
-    steps.flatten().collect()
+    let mut uncalled = HashSet::new();
+    for step in program.steps.iter() {
+        if let StepKind::Conversation(conversation) = &step.kind {
+            uncalled.extend(conversation.offers.iter().map(|offer| offer.step));
+            uncalled.extend(conversation.gate);
+        }
+    }
+    uncalled
 }
 
 /// How to supply a missing tool.
@@ -258,8 +266,10 @@ fn people(program: &Program, host: &HostOffer<'_>, found: &mut Vec<Diagnostic>) 
         {
             // The shortest name that only this step has.
             let StepPlace { label, key, .. } = &question.place;
-            let is_only = |found: Vec<&HumanQuestion<'_>>| matches!(found.as_slice(), [one] if one.place.key == *key);
-            let name = if match_questions(&asked, label).is_ok_and(is_only) { label } else { key };
+            let name = match match_questions(&asked, label).as_deref() {
+                Ok([only]) if only.place.key == *key => label,
+                _ => key,
+            };
             let (why, help) = match host.library {
                 true => (
                     "nobody can be asked",
@@ -280,7 +290,9 @@ fn people(program: &Program, host: &HostOffer<'_>, found: &mut Vec<Diagnostic>) 
             Ok(steps) if steps.is_empty() && (host.asks)(answer) => continue,
             Ok(steps) if steps.is_empty() => {}
             Ok(steps) => {
-                found.extend(steps.first().and_then(|question| wrong(program, question, answer, value)));
+                if let Some(question) = steps.first() {
+                    found.extend(wrong(program, question, answer, value));
+                }
                 continue;
             }
             Err(keys) => {
@@ -317,8 +329,10 @@ fn people(program: &Program, host: &HostOffer<'_>, found: &mut Vec<Diagnostic>) 
 
 /// Reports an answer that its question certainly rejects, so that nobody pays for the steps before the question.
 fn wrong(program: &Program, question: &HumanQuestion<'_>, name: &str, value: &str) -> Option<Diagnostic> {
-    let rehearsal =
-        QuestionTrial::for_question(program, question.place.id).filter(|rehearsal| !rehearsal.accepts_answer(value))?;
+    let rehearsal = QuestionTrial::for_question(program, question.place.id)?;
+    if rehearsal.accepts_answer(value) {
+        return None;
+    }
     let message = match value {
         "" => format!("`--answer {name}=` is empty, but `{name}` needs one of its answers"),
         value => format!("`{value}` is not one of the answers of `{name}`"),

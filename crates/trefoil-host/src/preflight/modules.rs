@@ -24,7 +24,9 @@ pub fn modules_of(program: &Program, is_ours: &dyn Fn(&ToolCall) -> bool) -> Vec
     let mut all: Vec<ModuleUse> = Vec::new();
     for (_, id) in walk::reachable_steps(program, program.entry) {
         let step = &program.steps[id];
-        if let Some(name) = python_call(step).filter(|call| is_ours(call)).and_then(|call| argument(call, "module"))
+        if let Some(call) = python_call(step)
+            && is_ours(call)
+            && let Some(name) = argument(call, "module")
             && !all.iter().any(|known| known.name == name)
         {
             all.push(ModuleUse { name, at: step.origin });

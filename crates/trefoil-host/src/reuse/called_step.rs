@@ -24,13 +24,16 @@ impl CalledStep {
         if memo.has_step(name) {
             return Vec::new();
         }
-        let step = |call: EarlierCall| {
-            let step = call.activity.step_path().names_inside(name).next().map(str::to_owned);
-            step.map(|step| Self { call, step })
-        };
-        let all: Vec<Self> = memo.tool_calls().into_iter().filter_map(step).collect();
-        let shortest = all.iter().map(|one| one.step.len()).min();
-        all.into_iter().filter(|one| Some(one.step.len()) == shortest).collect()
+        let (mut all, mut shortest) = (Vec::new(), usize::MAX);
+        for call in memo.tool_calls() {
+            let inside = call.activity.step_path().names_inside(name).next();
+            if let Some(step) = inside.map(str::to_owned) {
+                shortest = shortest.min(step.len());
+                all.push(Self { call, step });
+            }
+        }
+        all.retain(|called| called.step.len() == shortest);
+        all
     }
 
     /// The run of the call.

@@ -1,7 +1,7 @@
 //! Whether the flow of a call was called before, in a run whose results the calling run reuses, and what of that is reused.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use trefoil_machine::journal::Basis;
 use trefoil_machine::step_path::RunPath;
@@ -12,6 +12,7 @@ use trefoil_template::Value;
 
 use super::request::ReuseRequest;
 use crate::durable::{call_run_id, called_runs, cited_results, last_call_run, start_entry};
+use crate::lock::lock;
 
 /// The tool calls of the earlier runs whose results a run reuses.
 pub(crate) struct EarlierCalls {
@@ -64,14 +65,17 @@ pub(crate) struct NewCall<'c> {
 impl EarlierCalls {
     /// For a run of this program.
     pub fn for_run(memo: &Memo, basis: &Basis, prepared: &PreparedProgram) -> Self {
-        let calls: Vec<_> = memo.tool_calls();
-        let is_gone = |call: &EarlierCall| !prepared.has_step_of(&call.activity);
+        let mut calls = Vec::new();
+        for call in memo.tool_calls() {
+            let is_gone = !prepared.has_step_of(&call.activity);
+            calls.push((call, is_gone));
+        }
         Self {
             runs: memo.run_ids().cloned().collect(),
-            calls: calls.into_iter().map(|call| (is_gone(&call), call)).map(|(gone, call)| (call, gone)).collect(),
+            calls,
             rerun: memo.rerun_steps().map(str::to_owned).collect(),
             failed: basis.repeats_failed(),
-            lost: memo.is_cut_off().then(|| format!("{}~", basis.run)),
+            lost: if memo.is_cut_off() { Some(format!("{}~", basis.run)) } else { None },
             taken: Mutex::default(),
             decisions: memo.reuse_decisions(),
         }
@@ -84,11 +88,16 @@ impl EarlierCalls {
 
     /// What the run of a call reuses of an earlier one. The step at which that one failed is repeated if that of the calling run is.
     fn request(&self, run: String, call: &NewCall<'_>, earlier: Option<&EarlierCall>) -> Box<ReuseRequest> {
-        let mut from = earlier.into_iter().flat_map(|earlier| earlier.within.iter().cloned());
+        let (mut within, mut wanted) = (Vec::new(), false);
+        if let Some(earlier) = earlier {
+            within.clone_from(&earlier.within);
+            wanted = earlier.wanted;
+        }
+        let mut from = within.into_iter();
         Box::new(ReuseRequest {
             from: from.next(),
             also_from: from.collect(),
-            all: earlier.is_some_and(|earlier| earlier.wanted),
+            all: wanted,
             rerun: self.rerun_steps(call.key),
             failed: self.failed,
             ..ReuseRequest::for_whole_run(run)
@@ -103,11 +112,14 @@ impl EarlierCalls {
         let mut claimed = None;
         for run in &self.runs {
             if let Some(found) = last_call_run(store, run, call.key).await {
-                let earlier = self.calls.iter().map(|(earlier, _)| earlier);
-                let mut own = earlier.filter(|earlier| earlier.run == *run && earlier.activity.key == *call.key);
-                return CalledBefore::As(self.request(found, call, own.next()));
+                let mut calls = self.calls.iter().map(|(earlier, _)| earlier);
+                let own = calls.find(|earlier| earlier.run == *run && earlier.activity.key == *call.key);
+                return CalledBefore::As(self.request(found, call, own));
             }
-            for (earlier, _) in self.calls.iter().filter(|(earlier, gone)| *gone && earlier.run == *run) {
+            for (earlier, is_gone) in &self.calls {
+                if !is_gone || earlier.run != *run {
+                    continue;
+                }
                 let claimed = match &claimed {
                     Some(known) => known,
                     None => claimed.insert(self.claimed(store, call.run).await),
@@ -116,10 +128,10 @@ impl EarlierCalls {
                     continue;
                 }
                 let Some(found) = last_call_run(store, run, &earlier.activity.key).await else { continue };
-                let Some(started) = start_entry(store, &found).await.filter(|one| *one.program.flow == *call.flow)
-                else {
+                let Some(started) = start_entry(store, &found).await else { continue };
+                if *started.program.flow != *call.flow {
                     continue;
-                };
+                }
                 let is_free = !claimed.runs.contains(&found);
                 if is_free
                     && started.input.as_ref().map(PrivateValue::exact_value) == call.input.as_ref()
@@ -127,7 +139,9 @@ impl EarlierCalls {
                 {
                     return CalledBefore::As(self.request(found, call, Some(earlier)));
                 }
-                left = left.or(Some(found).filter(|found| is_free && !self.has_taken(found)));
+                if left.is_none() && is_free && !self.has_taken(&found) {
+                    left = Some(found);
+                }
             }
         }
         match (left, &self.lost) {
@@ -145,21 +159,27 @@ impl EarlierCalls {
 
     /// Takes the results of a called run, if no other call of this process has.
     fn takes(&self, run: &str) -> bool {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner).insert(run.to_owned())
+        lock(&self.taken).insert(run.to_owned())
     }
 
     fn has_taken(&self, run: &str) -> bool {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner).contains(run)
+        lock(&self.taken).contains(run)
     }
 
     /// What the calls of a run reuse, in this process and in earlier ones.
     async fn claimed(&self, store: &dyn Store, run: &str) -> ClaimedCalls {
         let mut claimed = ClaimedCalls { runs: HashSet::new(), calls: HashSet::new() };
         for called in called_runs(store, run).await {
-            claimed.runs.extend(start_entry(store, &called).await.and_then(|started| Some(started.basis?.run)));
+            if let Some(started) = start_entry(store, &called).await
+                && let Some(basis) = started.basis
+            {
+                claimed.runs.insert(basis.run);
+            }
         }
-        claimed.calls.extend(cited_results(store, run).await.into_iter().map(|(_, there)| there));
-        for decision in self.decisions.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        for (_, cited) in cited_results(store, run).await {
+            claimed.calls.insert(cited);
+        }
+        for decision in lock(&self.decisions).iter() {
             if let ReuseOutcome::Kept { run, was: Some(was), .. } = &decision.is {
                 claimed.calls.insert((run.clone(), was.clone()));
             }
@@ -171,9 +191,13 @@ impl EarlierCalls {
 /// The steps of a called run whose tools and commands may be repeated, if those of these steps, and of the steps inside them, may be
 /// in the calling one.
 fn rerun_within(rerun: &[String], call: RunPath<'_>) -> Vec<String> {
-    let within = |name| match name == EVERY_STEP || call.find_named(name).is_some() {
-        true => Some(EVERY_STEP),
-        false => call.names_inside(name).next(),
-    };
-    rerun.iter().filter_map(|name| within(name)).map(str::to_owned).collect()
+    let mut within = Vec::new();
+    for name in rerun {
+        if name == EVERY_STEP || call.find_named(name).is_some() {
+            within.push(EVERY_STEP.to_owned());
+        } else if let Some(inner) = call.names_inside(name).next() {
+            within.push(inner.to_owned());
+        }
+    }
+    within
 }

@@ -2,7 +2,7 @@
 //! and runs it again needs those of all runs before it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use trefoil_machine::journal::Basis;
 use trefoil_runtime::RunError;
@@ -12,6 +12,7 @@ use trefoil_runtime::ports::NoEvents;
 use trefoil_store::{Record, Store};
 
 use crate::durable::{StoredRun, prepared_program, reading_ports};
+use crate::lock::lock;
 
 /// The maximum number of runs that are remembered.
 const MOST: usize = 256;
@@ -32,13 +33,13 @@ pub(crate) struct EarlierRuns(Mutex<HashMap<String, (u64, EarlierRun)>>);
 impl EarlierRuns {
     /// The run of a record, unless it has continued since or its content was removed.
     fn get(&self, record: &Record) -> Option<EarlierRun> {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = lock(&self.0);
         let (entries, run) = all.get(&record.run)?;
-        (*entries == record.entries && record.content.keeps_prompts()).then(|| run.clone())
+        if *entries == record.entries && record.content.keeps_prompts() { Some(run.clone()) } else { None }
     }
 
     fn put(&self, record: Record, run: EarlierRun) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&self.0);
         if all.len() >= MOST {
             all.clear();
         }
@@ -55,7 +56,9 @@ pub(super) async fn earlier_run(store: &Arc<dyn Store>, known: Option<&EarlierRu
     let stored = StoredRun::read_run(&**store, run).await.ok()?;
     let results = own_results(store.clone(), &stored).await.ok()?;
     let found = EarlierRun { results, basis: stored.started.basis };
-    if let Some(known) = known.filter(|_| record.status.is_end()) {
+    if let Some(known) = known
+        && record.status.is_end()
+    {
         known.put(record, found.clone());
     }
     Some(found)

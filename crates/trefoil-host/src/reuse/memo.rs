@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use trefoil_machine::EntryKind;
+use trefoil_machine::{Entry, EntryKind};
 use trefoil_machine::key::label_path;
 use trefoil_machine::machine::FailureScan;
 use trefoil_machine::step_path::{describe_alternatives, is_marked, join_path, step_places};
@@ -33,7 +33,10 @@ pub(super) async fn load_memo(
     let mut basis = stored.started.basis.clone();
     let mut newer = Vec::new();
     for _ in 0..BEFORE {
-        let Some(before) = basis.clone().filter(|before| before.earlier_run().is_some()) else { break };
+        let Some(before) = basis.clone() else { break };
+        if before.earlier_run().is_none() {
+            break;
+        }
         // A run that was deleted, or that this version cannot replay, provides no results. Its activities still count
         // as done.
         let Some(earlier) = earlier_run(&store, known, &before.run).await else { break };
@@ -51,7 +54,9 @@ pub(super) async fn load_memo(
         }
         memo = run.with_older(memo);
     }
-    if basis.is_some_and(|before| before.earlier_run().is_some()) {
+    if let Some(before) = basis
+        && before.earlier_run().is_some()
+    {
         memo = memo.cut_off();
     }
     let mut memo = memo.allow_rerun(request.rerun.iter().cloned());
@@ -77,11 +82,13 @@ pub(super) async fn without_failed(memo: Memo, store: &dyn Store, stored: &Store
     }
     let mut entries = Vec::new();
     each_entry(store, run, |entry| entries.push(entry)).await?;
-    let Some(EntryKind::Finished { error: Some(error), .. }) = entries.last().map(|entry| &entry.kind) else {
+    let Some(Entry { kind: EntryKind::Finished { error: Some(error), .. }, .. }) = entries.last() else {
         return Ok(memo);
     };
     let mut scan = FailureScan::for_failure(error, &stored.flow.loaded_target().program.name);
-    entries.iter().for_each(|entry| scan.scan_entry(entry));
+    for entry in &entries {
+        scan.scan_entry(entry);
+    }
     Ok(memo.trying_again(run, &scan.finish_scan(&BTreeSet::new()), &error.code))
 }
 
@@ -116,9 +123,10 @@ async fn called_memo(store: &Arc<dyn Store>, inside: &CalledStep) -> Result<Opti
 
 /// Checks the marks of a name of a step in a called flow: if the run of the call has that step, then with these marks.
 pub(super) async fn check_inner_marks(store: &Arc<dyn Store>, name: &str, memo: &Memo) -> Result<()> {
-    let Some(inside) = CalledStep::find_step(name, memo).filter(|inside| is_marked(&inside.step)) else {
+    let Some(inside) = CalledStep::find_step(name, memo) else { return Ok(()) };
+    if !is_marked(&inside.step) {
         return Ok(());
-    };
+    }
     let Some((_, memo)) = called_memo(store, &inside).await? else { return Ok(()) };
     if !memo.has_step(&inside.step) && memo.has_step(&label_path(&inside.step)) {
         return Err(no_step(&inside.step, &memo));
@@ -144,11 +152,12 @@ fn missing_step_error(what: &str, step: &str, memo: &Memo) -> Error {
 
 /// Refuses a name that several steps have: the run could start at any of them.
 fn check_is_one(name: &str, memo: &Memo) -> Result<()> {
-    let own = memo.places_of(name);
-    let inner = CalledStep::find_all(name, memo)
-        .into_iter()
-        .map(|one| join_path(&one.call.activity.key.label_path(), &one.step));
-    let all: Vec<String> = own.into_iter().chain(inner.collect::<BTreeSet<_>>()).collect();
+    let mut inner = BTreeSet::new();
+    for called in CalledStep::find_all(name, memo) {
+        inner.insert(join_path(&called.call.activity.key.label_path(), &called.step));
+    }
+    let mut all = Vec::from_iter(memo.places_of(name));
+    all.extend(inner);
     if all.len() < 2 {
         return Ok(());
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use trefoil_ir::Program;
 use trefoil_machine::request::{Activity, Request};
@@ -11,6 +11,7 @@ use trefoil_runtime::driver::HiddenValues;
 use trefoil_runtime::driver::memo::{MemoDecision, ReuseOutcome};
 use trefoil_template::{Hole, HoleKind};
 
+use crate::lock::lock;
 use trefoil_project::flow::Flow;
 use trefoil_view::change_reasons::{
     ActivityDecision, ComparisonData, ReuseDecision, describe_decision, request_similarity,
@@ -79,35 +80,43 @@ impl StepDecisions {
 
     /// One line per activity, in the order in which they were requested.
     pub fn activity_decisions(&self) -> Vec<ActivityDecision> {
-        let decisions = self.decisions.lock().unwrap_or_else(PoisonError::into_inner);
-        let renamed = decisions.iter().filter_map(|decision| match &decision.is {
-            ReuseOutcome::Kept { was: Some(was), .. } => Some((was.clone(), decision.asked.key.clone())),
-            _ => None,
-        });
-        let renamed = renamed.collect();
+        let decisions = lock(&self.decisions);
+        let mut renamed = BTreeMap::new();
+        for decision in decisions.iter() {
+            if let ReuseOutcome::Kept { was: Some(was), .. } = &decision.is {
+                renamed.insert(was.clone(), decision.asked.key.clone());
+            }
+        }
         let files = &self.flow.loaded_target().files;
         let comparing = ComparisonData { files, program: Some(&self.program), renamed: &renamed, seen: &self.seen };
         let changed = self.changed_steps(&decisions);
-        let one = |decision: &MemoDecision| match changed.get(&decision.asked.key) {
-            None => describe_decision(decision, &comparing),
-            Some(before) => {
-                let is = ReuseOutcome::Again { before: before.clone(), lost: None };
-                describe_decision(&MemoDecision { asked: decision.asked.clone(), is }, &comparing)
+        let called = lock(&self.called);
+        let mut lines = Vec::new();
+        for decision in decisions.iter() {
+            let described = match changed.get(&decision.asked.key) {
+                None => describe_decision(decision, &comparing),
+                Some(before) => {
+                    let is = ReuseOutcome::Again { before: before.clone(), lost: None };
+                    describe_decision(&MemoDecision { asked: decision.asked.clone(), is }, &comparing)
+                }
+            };
+            let Some(mut line) = described else { continue };
+            line.called = Vec::new();
+            for (key, beneath) in called.iter() {
+                if *key == line.key && !line.fate.is_kept() {
+                    line.called.extend(beneath.activity_decisions());
+                }
             }
-        };
-        let called = self.called.lock().unwrap_or_else(PoisonError::into_inner);
-        let with_called = |line: ActivityDecision| {
-            let of_call = called.iter().filter(|(key, _)| *key == line.key && !line.fate.is_kept());
-            ActivityDecision { called: of_call.flat_map(|(_, lines)| lines.activity_decisions()).collect(), ..line }
-        };
-        decisions.iter().filter_map(one).map(with_called).collect()
+            lines.push(line);
+        }
+        lines
     }
 
     /// What was decided in runs that the run has called in this process, with the keys of the calls.
     /// [`activity_decisions`](Self::activity_decisions) has it at each
     /// call that was decided in this process, too: a resumed run makes a call again that was decided before.
     pub fn called_decisions(&self) -> Vec<(Key, Vec<ActivityDecision>)> {
-        let called = self.called.lock().unwrap_or_else(PoisonError::into_inner);
+        let called = lock(&self.called);
         called.iter().map(|(key, lines)| (key.clone(), lines.activity_decisions())).collect()
     }
 
@@ -117,9 +126,13 @@ impl StepDecisions {
         let asks = |a: &Activity| matches!(a.request, Request::Model(_) | Request::Human(_));
         let met = decided_keys(decisions);
         let mut gone: Vec<_> = self.had.iter().filter(|a| asks(a) && !met.contains(a.key.without_try())).collect();
-        let new = decisions.iter().filter(|one| matches!(one.is, ReuseOutcome::New) && asks(&one.asked));
-        let new: Vec<_> =
-            new.map(|one| &one.asked).filter(|asked| asked.key.without_try() == asked.key.as_str()).collect();
+        let mut new = Vec::new();
+        for MemoDecision { asked, is } in decisions {
+            let is_first_try = asked.key.without_try() == asked.key.as_str();
+            if matches!(is, ReuseOutcome::New) && asks(asked) && is_first_try {
+                new.push(asked);
+            }
+        }
         if gone.is_empty() || new.is_empty() {
             return BTreeMap::new();
         }
@@ -127,12 +140,7 @@ impl StepDecisions {
         gone.retain(|before| !prepared.has_step_of(before));
         let mut pairs = BTreeMap::new();
         for asked in new {
-            let place = |a: &Activity| (a.request.sort_name(), a.labels.split_last().map(|(_, above)| above.to_vec()));
-            // The same request was not changed: its result was dropped.
-            let is_same = |before: &Activity| before.content == asked.content;
-            let there = gone.iter().enumerate().filter(|(_, before)| place(before) == place(asked) && !is_same(before));
-            let alike = there.map(|(at, before)| (at, request_similarity(before, asked)));
-            if let Some((at, _)) = alike.reduce(|best, one| if one.1 > best.1 { one } else { best }) {
+            if let Some(at) = most_similar(&gone, asked) {
                 pairs.insert(asked.key.clone(), gone.remove(at).clone());
             }
         }
@@ -143,22 +151,21 @@ impl StepDecisions {
     pub fn count_new(&self) -> NewResults {
         let mut made = NewResults::default();
         let mut nothing = BTreeSet::new();
-        for (call, lines) in self.called.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        for (call, lines) in lock(&self.called).iter() {
             let done = lines.count_new();
             if done == NewResults::default() {
                 nothing.insert(call.clone());
             }
             made = made.add_results(done);
         }
-        let decisions = self.decisions.lock().unwrap_or_else(PoisonError::into_inner);
-        // A flow that has kept everything, or stopped before it did anything, was called for nothing.
-        let is_done = |one: &&MemoDecision| {
-            matches!(one.is, ReuseOutcome::New | ReuseOutcome::Again { .. }) && !nothing.contains(&one.asked.key)
-        };
-        for decision in decisions.iter().filter(is_done) {
-            match decision.asked.request {
+        for MemoDecision { asked, is } in lock(&self.decisions).iter() {
+            // A flow that has kept everything, or stopped before it did anything, was called for nothing.
+            if !matches!(is, ReuseOutcome::New | ReuseOutcome::Again { .. }) || nothing.contains(&asked.key) {
+                continue;
+            }
+            match asked.request {
                 // Another try is the same call.
-                Request::Model(_) => made.model_calls += u64::from(!decision.asked.again),
+                Request::Model(_) => made.model_calls += u64::from(!asked.again),
                 Request::Tool(_) => made.tool_calls += 1,
                 Request::Command(_) => made.commands += 1,
                 Request::Human(_) => made.questions += 1,
@@ -171,9 +178,11 @@ impl StepDecisions {
     /// Environment variables in requests whose results were kept: `env.NAME`, without duplicates. Their values are not
     /// stored, so they were compared by name only.
     pub fn reused_variables(&self) -> Vec<String> {
-        let decisions = self.decisions.lock().unwrap_or_else(PoisonError::into_inner);
         let mut names = BTreeSet::new();
-        for decision in decisions.iter().filter(|decision| matches!(decision.is, ReuseOutcome::Kept { .. })) {
+        for decision in lock(&self.decisions).iter() {
+            if !matches!(decision.is, ReuseOutcome::Kept { .. }) {
+                continue;
+            }
             decision.asked.request.visit_texts(&mut |text| {
                 let _ = text.replace_holes(&mut |hole: &Hole| -> std::result::Result<_, Infallible> {
                     if hole.kind == HoleKind::Env {
@@ -189,19 +198,48 @@ impl StepDecisions {
     /// The results of the earlier run that were not used, in its order. If the run has not succeeded, the list may
     /// shrink.
     pub fn unused_results(&self) -> Vec<ActivityDecision> {
-        let decisions = self.decisions.lock().unwrap_or_else(PoisonError::into_inner);
+        let decisions = lock(&self.decisions);
         let mut met = decided_keys(&decisions);
-        met.extend(self.changed_steps(&decisions).values().map(|before| before.key.without_try().to_owned()));
-        let left = self.had.iter().filter(|had| !met.contains(had.key.without_try()));
-        let unused = |had: &Arc<Activity>| ActivityDecision {
-            key: had.key.clone(),
-            fate: ReuseDecision::Unused,
-            was: None,
-            reasons: Vec::new(),
-            called: Vec::new(),
-        };
-        left.map(unused).collect()
+        for before in self.changed_steps(&decisions).values() {
+            met.insert(before.key.without_try().to_owned());
+        }
+        let mut unused = Vec::new();
+        for had in &self.had {
+            if met.contains(had.key.without_try()) {
+                continue;
+            }
+            unused.push(ActivityDecision {
+                key: had.key.clone(),
+                fate: ReuseDecision::Unused,
+                was: None,
+                reasons: Vec::new(),
+                called: Vec::new(),
+            });
+        }
+        unused
     }
+}
+
+/// Which of these activities, that are not requested any more, this one is most similar to; of several, the first.
+fn most_similar(gone: &[&Arc<Activity>], asked: &Activity) -> Option<usize> {
+    let place = |a: &Activity| (a.request.sort_name(), a.labels.split_last().map(|(_, above)| above.to_vec()));
+    let mut best: Option<(usize, f32)> = None;
+    for (at, before) in gone.iter().enumerate() {
+        // The same request was not changed: its result was dropped.
+        if place(before) != place(asked) || before.content == asked.content {
+            continue;
+        }
+        let similarity = request_similarity(before, asked);
+        let is_better = match best {
+            Some((_, most)) => similarity > most,
+            None => true,
+        };
+        if is_better {
+            best = Some((at, similarity));
+        }
+    }
+    let (at, _) = best?;
+    Some(at)
 }
 
 /// The keys of the earlier run that these decisions are about, without tries.
@@ -218,7 +256,9 @@ fn decided_keys(decisions: &[MemoDecision]) -> BTreeSet<String> {
             ReuseOutcome::Again { before, .. } => Some(&before.key),
             ReuseOutcome::New | ReuseOutcome::Stopped(_) => None,
         };
-        met.extend(was.map(|was| was.without_try().to_owned()));
+        if let Some(was) = was {
+            met.insert(was.without_try().to_owned());
+        }
     }
     met
 }

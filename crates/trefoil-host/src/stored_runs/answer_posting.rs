@@ -130,7 +130,10 @@ async fn accepted_value(
         return Err(AnswerRefusal::ResultWithoutDone);
     }
     if is_done {
-        let result = result.map(|text| step_result(question, text)).unwrap_or_default();
+        let result = match result {
+            Some(text) => step_result(question, text),
+            None => Value::default(),
+        };
         return Ok([(InboxMessage::DONE, result)].into_iter().collect());
     }
     if let Some(word) = word {
@@ -148,6 +151,8 @@ async fn accepted_value(
 
 /// The result of a step: JSON if it is valid, otherwise text. Commands return text.
 fn step_result(step: &AwaitedActivity, text: &str) -> Value {
-    let json = (step.sort != "command").then(|| Value::parse(text).ok()).flatten();
-    json.unwrap_or_else(|| text.into())
+    if step.sort == "command" {
+        return text.into();
+    }
+    Value::parse(text).unwrap_or_else(|_| text.into())
 }

@@ -1,7 +1,7 @@
 //! What a stored run waits for: by its journal, its inbox and the clock.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use trefoil_machine::event::AwaitedActivity;
 use trefoil_machine::key::own_step;
@@ -14,6 +14,7 @@ use trefoil_view::run_view::{OpenCallView, RunView, ViewDetail};
 use super::UnreadableRun;
 use crate::durable::{StoredRun, last_call_run, last_state, send_history, suspension_reason};
 use crate::engine::all_sinks;
+use crate::lock::lock;
 
 /// Sends a run's events to a sink. Returns the tools and commands in progress; if no process works on the run, their outcome is
 /// unknown.
@@ -52,38 +53,43 @@ pub async fn waiting_and_events(
     let sink = Arc::new(ViewSink(Mutex::new(RunView::new(ViewDetail::Rows))));
     let stored = StoredRun::read_run(&**store, &record.run).await?;
     let unknown = tell_events(store, &stored, all_sinks(&[also, sink.clone()])).await?;
-    let view = std::mem::take(&mut *sink.0.lock().unwrap_or_else(PoisonError::into_inner));
+    let view = std::mem::take(&mut *lock(&sink.0));
     let mut waiting = view.open.waiting;
     // A suspended run has said what it waits for. A called run may ask something while a process works on both.
     if record.status != Status::Waiting {
-        let tools = view.open_calls.into_iter().filter(|(_, call)| matches!(call, OpenCallView::Tool(_)));
-        waiting.extend(calls_in_progress(store, &record.run, tools.map(|(key, _)| key).collect()).await);
+        let mut tools = BTreeSet::new();
+        for (key, call) in view.open_calls {
+            if matches!(call, OpenCallView::Tool(_)) {
+                tools.insert(key);
+            }
+        }
+        waiting.extend(calls_in_progress(store, &record.run, tools).await);
     }
     // If a process works on the run, the outcome of its activities is not unknown.
     if record.owner.is_none() {
-        for one in unknown {
-            if waiting.iter().all(|known| known.key != one.key) {
-                waiting.push(one);
+        for item in unknown {
+            if waiting.iter().all(|known| known.key != item.key) {
+                waiting.push(item);
             }
         }
     }
     let letters = if waiting.is_empty() { Vec::new() } else { store.read_inbox(&record.run).await? };
     let at = store.clock().wall_ms();
     let (mut all, mut of_called) = (Vec::new(), Vec::new());
-    for one in waiting {
-        match &one.run {
-            Some(called) => match Box::pin(steps_of_called(store, called, &one)).await? {
-                Some(below) => of_called.extend(below.into_iter().map(|step| (one.key.clone(), step))),
-                None => all.push(one),
+    for item in waiting {
+        match &item.run {
+            Some(called) => match Box::pin(steps_of_called(store, called, &item)).await? {
+                Some(below) => of_called.extend(below.into_iter().map(|step| (item.key.clone(), step))),
+                None => all.push(item),
             },
             None => {
                 let mut letters = letters.iter().map(|posted| &posted.letter);
-                let answer = letters.find(|letter| letter.is_answer() && letter.key == one.key.as_str());
-                all.push(one.with_inbox_answer(answer.map(|letter| letter.value.to_text().to_string()), at));
+                let answer = letters.find(|letter| letter.is_answer() && letter.key == item.key.as_str());
+                all.push(item.with_inbox_answer(answer.map(|letter| letter.value.to_text().to_string()), at));
             }
         }
     }
-    let is_raised = |step: &AwaitedActivity| step.why.as_ref().is_some_and(|why| why.raise.is_some());
+    let is_raised = |step: &AwaitedActivity| matches!(&step.why, Some(why) if why.raise.is_some());
     let more = match of_called.iter().any(|(_, step)| is_raised(step)) {
         true => {
             let state = last_state(store.clone(), &stored).await;
@@ -91,7 +97,9 @@ pub async fn waiting_and_events(
         }
         false => UsedAmounts::default(),
     };
-    all.extend(of_called.into_iter().map(|(call, step)| step.for_caller(&call, more)));
+    for (call, step) in of_called {
+        all.push(step.for_caller(&call, more));
+    }
     Ok(all)
 }
 
@@ -125,8 +133,8 @@ async fn steps_of_called(
     {
         all.push(AwaitedActivity { why: Some(Box::new(why)), ..call.clone() });
     }
-    for one in &mut all {
-        one.run.get_or_insert_with(|| run.to_owned());
+    for item in &mut all {
+        item.run.get_or_insert_with(|| run.to_owned());
     }
     Ok(Some(all))
 }
@@ -136,6 +144,6 @@ struct ViewSink(Mutex<RunView>);
 
 impl EventSink for ViewSink {
     fn receive_event(&self, event: &Event) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).apply_event(event);
+        lock(&self.0).apply_event(event);
     }
 }
