@@ -47,7 +47,7 @@ pub fn is_credential(name: &str) -> bool {
     // Markers in tokenized text, not credentials: `STOP_TOKEN`.
     const MARKS: [&str; 7] = ["STOP", "START", "END", "BOS", "EOS", "SEP", "PAD"];
     let upper = name.to_ascii_uppercase();
-    let word = |s: &str| upper.strip_suffix(s).is_some_and(|rest| rest.is_empty() || rest.ends_with('_'));
+    let word = |last: &str| matches!(upper.strip_suffix(last), Some(rest) if rest.is_empty() || rest.ends_with('_'));
     LAST.into_iter().any(word) && !upper.split('_').any(|part| MARKS.contains(&part))
 }
 
@@ -107,21 +107,28 @@ pub fn in_address<'p, V>(parts: impl IntoIterator<Item = UrlPart<'p, V>>) -> Vec
             }
             UrlPart::Value(value) => match path_of(&before) {
                 None => in_host.push(value),
-                Some(rest) => {
-                    let pair = rest.rsplit(['?', '&', '#']).next().filter(|_| rest.contains(['?', '#']));
-                    let name = pair.and_then(|pair| pair.split_once('=')).map(|(name, _)| name);
-                    found.extend(name.is_some_and(names_credential).then_some(value));
-                }
+                Some(rest) if ends_in_credential(rest) => found.push(value),
+                Some(_) => {}
             },
         }
     }
     found
 }
 
+/// Whether what follows the host ends inside a parameter whose name says that it is a credential.
+fn ends_in_credential(rest: &str) -> bool {
+    if !rest.contains(['?', '#']) {
+        return false;
+    }
+    let last = rest.rsplit(['?', '&', '#']).next().unwrap_or_default();
+    matches!(last.split_once('='), Some((name, _)) if names_credential(name))
+}
+
 /// What follows the host in the start of an address, if it has come that far.
 fn path_of(address: &str) -> Option<&str> {
     let (_, rest) = address.split_once("://")?;
-    rest.find(['/', '?', '#']).and_then(|at| rest.get(at..))
+    let end = rest.find(['/', '?', '#'])?;
+    rest.get(end..)
 }
 
 /// The holes in the arguments of a tool that are sent as credentials.
@@ -130,7 +137,11 @@ pub fn in_arguments<'v>(kind: &'v ToolKind, arguments: &'v Value) -> Vec<&'v Hol
     match kind {
         ToolKind::Http => in_members(arguments, &mut Vec::new(), &mut found),
         ToolKind::Mcp { headers, .. } => {
-            headers.iter().filter(|(name, _)| is_header(name)).for_each(|(_, text)| holes(text, &mut found));
+            for (name, text) in headers {
+                if is_header(name) {
+                    holes(text, &mut found);
+                }
+            }
         }
         ToolKind::Local | ToolKind::Python => {}
     }
@@ -162,8 +173,9 @@ fn in_members<'v>(value: &'v Value, path: &mut Vec<&'v str>, found: &mut Vec<&'v
 /// The holes in a text.
 fn holes<'v>(text: &'v Value, found: &mut Vec<&'v Hole>) {
     let Value::Masked(masked) = text else { return };
-    found.extend(masked.pieces.iter().filter_map(|piece| match piece {
-        MaskedPiece::Hole(hole) => Some(hole),
-        MaskedPiece::Text(_) => None,
-    }));
+    for piece in masked.pieces.iter() {
+        if let MaskedPiece::Hole(hole) = piece {
+            found.push(hole);
+        }
+    }
 }

@@ -18,7 +18,7 @@ impl LinearPattern {
     /// Compiles a pattern.
     pub fn new(written: &str) -> Result<Self, regex::Error> {
         let parts = SplitPattern::from_pattern(written);
-        let compiled = |all: &[String]| all.iter().map(|one| Regex::new(one)).collect::<Result<Vec<_>, _>>();
+        let compiled = |patterns: &[String]| patterns.iter().map(|part| Regex::new(part)).collect::<Result<_, _>>();
         Ok(Self {
             written: written.to_owned(),
             required: compiled(&parts.required)?,
@@ -27,7 +27,7 @@ impl LinearPattern {
     }
     /// Whether a text matches.
     pub fn is_match(&self, text: &str) -> bool {
-        self.required.iter().all(|one| one.is_match(text)) && !self.forbidden.iter().any(|one| one.is_match(text))
+        self.required.iter().all(|part| part.is_match(text)) && !self.forbidden.iter().any(|part| part.is_match(text))
     }
     /// The pattern as it is written.
     pub fn as_str(&self) -> &str {
@@ -47,11 +47,14 @@ pub struct SplitPattern {
 impl SplitPattern {
     /// The parts of a pattern; one that cannot be split has only itself.
     pub fn from_pattern(pattern: &str) -> Self {
-        split(pattern).unwrap_or_else(|| Self { required: vec![pattern.to_owned()], forbidden: Vec::new() })
+        match split(pattern) {
+            Some(parts) => parts,
+            None => Self { required: vec![pattern.to_owned()], forbidden: Vec::new() },
+        }
     }
     /// The pattern without the look-ahead.
     pub fn without_lookahead(&self) -> &str {
-        self.required.last().map_or("", String::as_str)
+        self.required.last().map(String::as_str).unwrap_or_default()
     }
 }
 
@@ -59,10 +62,13 @@ fn split(pattern: &str) -> Option<SplitPattern> {
     let (flags, body) = flags(pattern);
     let mut rest = body.strip_prefix('^')?;
     let (mut required, mut forbidden) = (Vec::new(), Vec::new());
-    while let Some((inner, is_forbidden)) =
-        rest.strip_prefix("(?=").map(|inner| (inner, false)).or_else(|| Some((rest.strip_prefix("(?!")?, true)))
-    {
-        let end = PatternWalk::new(inner).find(|(depth, _, c)| *depth == 0 && *c == ')').map(|(_, at, _)| at)?;
+    loop {
+        let (inner, is_forbidden) = match (rest.strip_prefix("(?="), rest.strip_prefix("(?!")) {
+            (Some(inner), _) => (inner, false),
+            (None, Some(inner)) => (inner, true),
+            (None, None) => break,
+        };
+        let (_, end, _) = PatternWalk::new(inner).find(|(depth, _, c)| *depth == 0 && *c == ')')?;
         let (inner, after) = (inner.get(..end)?, inner.get(end + 1..)?);
         // A repeated assertion is not one at the start.
         if after.starts_with(['*', '+', '?', '{']) {
@@ -83,8 +89,8 @@ fn split(pattern: &str) -> Option<SplitPattern> {
 
 /// The flags for the whole pattern, and what follows. With other flags, `^` or spaces mean something else.
 fn flags(pattern: &str) -> (&str, &str) {
-    let end = pattern.strip_prefix("(?").and_then(|rest| rest.find(')')).map(|at| at + 3);
-    match end.and_then(|end| pattern.split_at_checked(end)) {
+    let Some(end) = pattern.strip_prefix("(?").and_then(|rest| rest.find(')')) else { return ("", pattern) };
+    match pattern.split_at_checked(end + 3) {
         Some((flags, rest)) if flags.len() > 3 && flags.chars().skip(2).all(|c| matches!(c, 'i' | 's' | 'u' | ')')) => {
             (flags, rest)
         }
@@ -175,22 +181,29 @@ fn rewrite(json: &mut Json) {
             }
             divide(members);
         }
-        Json::Array(items) => items.iter_mut().for_each(rewrite),
+        Json::Array(items) => {
+            for item in items {
+                rewrite(item);
+            }
+        }
         _ => {}
     }
 }
 
 /// Replaces the pattern of a schema by its parts.
 fn divide(members: &mut Map<String, Json>) {
-    let Some(parts) = members.get("pattern").and_then(Json::as_str).and_then(split) else { return };
+    let Some(Json::String(pattern)) = members.get("pattern") else { return };
+    let Some(parts) = split(pattern) else { return };
     members.remove("pattern");
-    let required = parts.required.into_iter().map(|pattern| json!({ "pattern": pattern }));
-    // Only texts have a pattern.
-    let forbidden =
-        parts.forbidden.into_iter().map(|pattern| json!({ "not": { "type": "string", "pattern": pattern } }));
     let all = members.entry("allOf").or_insert_with(|| Json::Array(Vec::new()));
     if let Json::Array(all) = all {
-        all.extend(required.chain(forbidden));
+        for pattern in parts.required {
+            all.push(json!({ "pattern": pattern }));
+        }
+        for pattern in parts.forbidden {
+            // Only texts have a pattern.
+            all.push(json!({ "not": { "type": "string", "pattern": pattern } }));
+        }
     }
 }
 

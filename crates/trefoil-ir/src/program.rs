@@ -38,9 +38,9 @@ impl Program {
     }
     /// The files that contain its flows and steps, each once, in the order of their ids.
     pub fn file_ids(&self) -> Vec<FileId> {
-        let flows = self.flows.iter().map(|f| f.origin.file);
-        let all: BTreeSet<FileId> = flows.chain(self.steps.iter().map(|s| s.origin.file)).collect();
-        all.into_iter().collect()
+        let mut files: BTreeSet<FileId> = self.flows.iter().map(|flow| flow.origin.file).collect();
+        files.extend(self.steps.iter().map(|step| step.origin.file));
+        files.into_iter().collect()
     }
     /// The models of its calls, to choose others. They contain no ids, so the program stays valid.
     pub fn model_choices(&mut self) -> impl Iterator<Item = (ModelCaller<'_>, &mut ModelChoice)> {

@@ -119,8 +119,12 @@ impl StepKind {
             Self::Tool(call) => add(TextRole::Data, EvaluatedPart::Expr(&call.arguments)),
             Self::Command(call) => {
                 call.arguments.iter().for_each(|word| add(TextRole::Command, EvaluatedPart::Expr(word)));
-                let others = call.env.iter().map(|(_, value)| value).chain(&call.workdir);
-                others.for_each(|value| add(TextRole::Data, EvaluatedPart::Expr(value)));
+                for (_, value) in &call.env {
+                    add(TextRole::Data, EvaluatedPart::Expr(value));
+                }
+                if let Some(workdir) = &call.workdir {
+                    add(TextRole::Data, EvaluatedPart::Expr(workdir));
+                }
             }
             Self::Human(call) => add(TextRole::Person, EvaluatedPart::Expr(&call.prompt)),
             Self::Compute(value) => add(TextRole::Data, EvaluatedPart::Expr(value)),
@@ -134,9 +138,15 @@ impl StepKind {
                 each.captures.iter().for_each(|(_, from)| add(TextRole::Data, EvaluatedPart::Source(from)));
             }
             Self::Graph(graph) => {
-                for edge in graph.nodes.iter().flat_map(|node| &node.incoming) {
-                    edge.when.iter().for_each(|when| add(TextRole::Condition, EvaluatedPart::Cond(when)));
-                    edge.carry.iter().for_each(|(_, from)| add(TextRole::Data, EvaluatedPart::Source(from)));
+                for node in graph.nodes.iter() {
+                    for edge in &node.incoming {
+                        if let Some(when) = &edge.when {
+                            add(TextRole::Condition, EvaluatedPart::Cond(when));
+                        }
+                        if let Some((_, from)) = &edge.carry {
+                            add(TextRole::Data, EvaluatedPart::Source(from));
+                        }
+                    }
                 }
             }
             Self::StateMachine(machine) => {
@@ -165,19 +175,27 @@ impl StepKind {
 
     /// The texts of [`Self::list_reads`] for a model or a person.
     pub fn message_texts(&self) -> Vec<&ValueExpression> {
-        let text = |read: (TextRole, _)| match read {
-            (TextRole::System | TextRole::User | TextRole::Person, EvaluatedPart::Expr(text)) => Some(text),
-            _ => None,
-        };
-        self.list_reads().into_iter().filter_map(text).collect()
+        let mut texts = Vec::new();
+        for (role, evaluated) in self.list_reads() {
+            if let (TextRole::System | TextRole::User | TextRole::Person, EvaluatedPart::Expr(text)) = (role, evaluated)
+            {
+                texts.push(text);
+            }
+        }
+        texts
     }
 
     /// The slots of its own flow that it fills, apart from the one for its result.
     pub fn filled_slots(&self) -> Vec<SlotId> {
         match self {
             Self::Graph(graph) => {
-                let edges = graph.nodes.iter().flat_map(|node| &node.incoming);
-                edges.filter_map(|edge| Some(edge.carry.as_ref()?.0)).collect()
+                let mut slots = Vec::new();
+                for node in graph.nodes.iter() {
+                    for edge in &node.incoming {
+                        slots.extend(edge.carry.as_ref().map(|(slot, _)| *slot));
+                    }
+                }
+                slots
             }
             Self::StateMachine(it) => [it.feedback, it.previous_error, it.visit].into_iter().flatten().collect(),
             Self::Attempts(it) => vec![it.iteration, it.previous_error],
@@ -204,9 +222,21 @@ impl StepContents<'_> {
     pub fn result_steps(self) -> Vec<StepId> {
         match self {
             Self::InOrder(steps) => steps.last().copied().into_iter().collect(),
-            Self::OneOf { arms, otherwise } => arms.iter().map(|arm| arm.step).chain(otherwise).collect(),
+            Self::OneOf { arms, otherwise } => {
+                let mut steps: Vec<StepId> = arms.iter().map(|arm| arm.step).collect();
+                steps.extend(otherwise);
+                steps
+            }
             Self::Repeated { body, .. } => vec![body],
-            Self::StateMachine(it) => it.states.iter().filter(|state| state.may_end()).map(|it| it.step).collect(),
+            Self::StateMachine(machine) => {
+                let mut steps = Vec::new();
+                for state in machine.states.iter() {
+                    if state.may_end() {
+                        steps.push(state.step);
+                    }
+                }
+                steps
+            }
             Self::Nothing
             | Self::Value(_)
             | Self::SideBySide(_)
@@ -224,8 +254,11 @@ impl Step {
             StepContents::StateMachine(machine) => machine.states.as_slice(),
             _ => &[],
         };
-        let names = states.iter().map(|state| Some(&state.name)).chain(std::iter::repeat(None));
-        walk::children_of(self).into_iter().zip(names).collect()
+        let mut children = Vec::new();
+        for (at, child) in walk::children_of(self).into_iter().enumerate() {
+            children.push((child, states.get(at).map(|state| &state.name)));
+        }
+        children
     }
 }
 

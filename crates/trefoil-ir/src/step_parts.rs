@@ -17,13 +17,20 @@ pub fn children_of(step: &Step) -> Vec<StepId> {
     match &step.kind {
         StepKind::Sequence(steps) => steps.clone(),
         StepKind::Parallel(parallel) => parallel.branches.clone(),
-        StepKind::Branch { arms, otherwise } => arms.iter().map(|a| a.step).chain(*otherwise).collect(),
+        StepKind::Branch { arms, otherwise } => {
+            let mut steps: Vec<StepId> = arms.iter().map(|arm| arm.step).collect();
+            steps.extend(*otherwise);
+            steps
+        }
         StepKind::Loop(it) => vec![it.body],
         StepKind::Graph(graph) => graph.nodes.iter().map(|n| n.step).collect(),
         StepKind::StateMachine(machine) => machine.states.iter().map(|s| s.step).collect(),
         StepKind::Attempts(attempts) => vec![attempts.body],
-        StepKind::Conversation(it) => {
-            [it.turn].into_iter().chain(it.offers.iter().map(|o| o.step)).chain(it.gate).collect()
+        StepKind::Conversation(conversation) => {
+            let mut steps = vec![conversation.turn];
+            steps.extend(conversation.offers.iter().map(|offer| offer.step));
+            steps.extend(conversation.gate);
+            steps
         }
         StepKind::Model(_)
         | StepKind::Tool(_)
@@ -63,9 +70,15 @@ pub enum EvaluatedPart<'p> {
 /// What a step itself evaluates, in order, without the steps inside it.
 pub fn evaluated_by_step(step: &Step) -> Vec<EvaluatedPart<'_>> {
     let mut all: Vec<EvaluatedPart<'_>> = Vec::new();
-    all.extend(step.when.as_ref().map(EvaluatedPart::Cond));
-    all.extend(step.kind.list_reads().into_iter().map(|(_, evaluated)| evaluated));
-    all.extend(step.shape.as_ref().map(EvaluatedPart::Expr));
+    if let Some(when) = &step.when {
+        all.push(EvaluatedPart::Cond(when));
+    }
+    for (_, evaluated) in step.kind.list_reads() {
+        all.push(evaluated);
+    }
+    if let Some(shape) = &step.shape {
+        all.push(EvaluatedPart::Expr(shape));
+    }
     if let OnStepFailure::Use(value) = &step.policy.on_failure {
         all.push(EvaluatedPart::Expr(value));
     }
@@ -74,8 +87,14 @@ pub fn evaluated_by_step(step: &Step) -> Vec<EvaluatedPart<'_>> {
 
 /// What a flow evaluates outside its steps, in order.
 pub fn evaluated_by_flow(flow: &FlowDefinition) -> Vec<EvaluatedPart<'_>> {
-    let init = flow.init.iter().map(|(_, e)| EvaluatedPart::Expr(e));
-    init.chain(flow.output.iter().map(EvaluatedPart::Expr)).collect()
+    let mut all = Vec::new();
+    for (_, value) in &flow.init {
+        all.push(EvaluatedPart::Expr(value));
+    }
+    if let Some(output) = &flow.output {
+        all.push(EvaluatedPart::Expr(output));
+    }
+    all
 }
 
 impl<'p> EvaluatedPart<'p> {
@@ -101,17 +120,20 @@ impl<'p> EvaluatedPart<'p> {
 
 /// The holes of a step, with their places.
 pub fn holes_of(step: &Step) -> Vec<(HoleKind, Arc<str>, Location)> {
-    let mut found: Vec<_> = evaluated_by_step(step).into_iter().flat_map(EvaluatedPart::find_holes).collect();
+    let mut found = Vec::new();
+    for evaluated in evaluated_by_step(step) {
+        found.extend(evaluated.find_holes());
+    }
     if let StepKind::Tool(call) = &step.kind
         && let ToolKind::Mcp { headers, .. } = &call.kind
     {
         for (_, text) in headers {
             let Value::Masked(masked) = text else { continue };
-            let holes = masked.pieces.iter().filter_map(|piece| match piece {
-                MaskedPiece::Hole(hole) => Some((hole.kind, hole.name.clone(), step.origin)),
-                MaskedPiece::Text(_) => None,
-            });
-            found.extend(holes);
+            for piece in masked.pieces.iter() {
+                if let MaskedPiece::Hole(hole) = piece {
+                    found.push((hole.kind, hole.name.clone(), step.origin));
+                }
+            }
         }
     }
     found
@@ -124,9 +146,12 @@ impl EvaluatedPart<'_> {
         let mut look = |references: &[Reference], sources: &[Source], origin: Location, spans: &[Span]| {
             for (n, reference) in references.iter().enumerate() {
                 let Some(source) = sources.get(reference.binding.source as usize) else { continue };
-                let segment = reference.path.get(usize::from(reference.binding.skip));
-                let Some(name) = segment.map(|segment| Arc::<str>::from(&*segment.name)) else { continue };
-                let at = spans.get(n).map_or(origin, |span| Location::new(origin.file, *span));
+                let Some(segment) = reference.path.get(usize::from(reference.binding.skip)) else { continue };
+                let name = Arc::<str>::from(&*segment.name);
+                let at = match spans.get(n) {
+                    Some(span) => Location::new(origin.file, *span),
+                    None => origin,
+                };
                 source.visit_alternatives(&mut |source| match source {
                     Source::Environment => found.push((HoleKind::Env, name.clone(), at)),
                     Source::Secrets => found.push((HoleKind::Secret, name.clone(), at)),

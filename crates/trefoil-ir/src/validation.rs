@@ -9,7 +9,7 @@ use crate::conversation::Conversation;
 use crate::effect::{AnswerFormat, Guard, ModelCall};
 use crate::expr::{Source, ValueExpression};
 use crate::flow::{FlowDefinition, ProgramParts};
-use crate::ids::{NodeId, SchemaId, SlotId};
+use crate::ids::{NodeId, SchemaId, SlotId, StepId};
 use crate::index_vec::{IndexVec, TypedIndex};
 use crate::judge::{Validator, ValidatorKind};
 use crate::step::{ForEach, StateMachine, Step, StepGraph, StepKind};
@@ -42,7 +42,9 @@ impl<'p> ProgramCheck<'p> {
             check.fault("the entry flow does not exist");
         }
         check.tree();
-        program.flows.iter().for_each(|flow| check.flow(flow));
+        for flow in program.flows.iter() {
+            check.flow(flow);
+        }
         check
     }
 
@@ -63,16 +65,20 @@ impl<'p> ProgramCheck<'p> {
     /// descendant.
     fn tree(&mut self) {
         let mut places = vec![0u32; self.program.steps.len()];
-        let bodies = self.program.flows.iter().map(|f| f.body);
-        let beneath = self.program.steps.iter().flat_map(step_parts::children_of);
-        for id in bodies.chain(beneath) {
+        let mut ids: Vec<StepId> = self.program.flows.iter().map(|flow| flow.body).collect();
+        for step in self.program.steps.iter() {
+            ids.extend(step_parts::children_of(step));
+        }
+        for id in ids {
             match places.get_mut(id.index()) {
                 Some(count) => *count += 1,
                 None => self.ids.push(format!("step {} does not exist", id.0)),
             }
         }
-        for (at, _) in places.iter().enumerate().filter(|(_, count)| **count > 1) {
-            self.ids.push(format!("step {at} is used in more than one place"));
+        for (at, count) in places.into_iter().enumerate() {
+            if count > 1 {
+                self.ids.push(format!("step {at} is used in more than one place"));
+            }
         }
     }
 
@@ -80,11 +86,17 @@ impl<'p> ProgramCheck<'p> {
         self.place = format!("flow `{}`", flow.name);
         let slots = flow.slots.len();
         self.slot(slots, flow.intake.slot);
-        let raw = flow.intake.raw.iter().map(|(slot, _)| *slot);
-        let init = flow.init.iter().map(|(slot, _)| *slot);
-        let exports = flow.exports.iter().flat_map(|e| [Some(e.slot), e.inner]).flatten();
-        for slot in raw.chain(init).chain(exports) {
-            self.slot(slots, slot);
+        if let Some((slot, _)) = &flow.intake.raw {
+            self.slot(slots, *slot);
+        }
+        for (slot, _) in &flow.init {
+            self.slot(slots, *slot);
+        }
+        for export in &flow.exports {
+            self.slot(slots, export.slot);
+            if let Some(inner) = export.inner {
+                self.slot(slots, inner);
+            }
         }
         self.schema(flow.intake.schema);
         for evaluated in step_parts::evaluated_by_flow(flow) {
@@ -107,7 +119,12 @@ impl<'p> ProgramCheck<'p> {
     }
 
     fn step(&mut self, slots: usize, step: &'p Step) {
-        step.out.into_iter().chain(step.kind.filled_slots()).for_each(|slot| self.slot(slots, slot));
+        if let Some(out) = step.out {
+            self.slot(slots, out);
+        }
+        for slot in step.kind.filled_slots() {
+            self.slot(slots, slot);
+        }
         for evaluated in step_parts::evaluated_by_step(step) {
             self.evaluated(slots, evaluated);
         }
@@ -123,7 +140,9 @@ impl<'p> ProgramCheck<'p> {
             StepKind::StateMachine(machine) => self.states(machine),
             StepKind::Attempts(attempts) => {
                 self.at_least_one("iterations", attempts.max);
-                attempts.validators.iter().for_each(|v| self.validator(v));
+                for validator in &attempts.validators {
+                    self.validator(validator);
+                }
             }
             StepKind::Loop(repeat) => self.at_least_one("passes", repeat.max),
             StepKind::Conversation(it) => self.conversation(it),
@@ -163,17 +182,17 @@ impl<'p> ProgramCheck<'p> {
     fn conversation(&mut self, conversation: &Conversation) {
         self.at_least_one("turns", conversation.max_turns);
         self.at_least_one("tool calls", conversation.calls.most.unwrap_or(1));
-        if !matches!(self.program.steps.find_element(conversation.turn).map(|s| &s.kind), Some(StepKind::Model(_))) {
+        if !matches!(self.kind_of(conversation.turn), Some(StepKind::Model(_))) {
             self.nonsense("the turns of a conversation are no model calls");
         }
         if let Some(gate) = conversation.gate
-            && !matches!(self.program.steps.find_element(gate).map(|s| &s.kind), Some(StepKind::Attempts(attempts)) if attempts.max == 1)
+            && !matches!(self.kind_of(gate), Some(StepKind::Attempts(attempts)) if attempts.max == 1)
         {
             self.nonsense("the gate of a conversation is no check that is made once");
         }
         for offer in &conversation.offers {
             self.schema(offer.parameters);
-            match self.program.steps.find_element(offer.step).map(|s| &s.kind) {
+            match self.kind_of(offer.step) {
                 Some(StepKind::Tool(_)) => {}
                 Some(StepKind::Call(_)) if !offer.all && offer.parameters.is_some() => {}
                 // A program with one never runs.
@@ -181,6 +200,10 @@ impl<'p> ProgramCheck<'p> {
                 _ => self.nonsense(format!("the tool `{}` is neither a tool nor a call that is described", offer.name)),
             }
         }
+    }
+
+    fn kind_of(&self, step: StepId) -> Option<&'p StepKind> {
+        Some(&self.program.steps.find_element(step)?.kind)
     }
 
     fn validator(&mut self, validator: &Validator) {
@@ -192,9 +215,13 @@ impl<'p> ProgramCheck<'p> {
     fn for_each(&mut self, each: &ForEach) {
         let Some(body) = self.program.flows.find_element(each.body) else { return };
         let slots = body.slots.len();
-        let captured = each.captures.iter().map(|(slot, _)| *slot);
-        for slot in each.item.into_iter().chain([each.index, each.total]).chain(captured) {
-            self.slot(slots, slot);
+        if let Some(item) = each.item {
+            self.slot(slots, item);
+        }
+        self.slot(slots, each.index);
+        self.slot(slots, each.total);
+        for (captured, _) in &each.captures {
+            self.slot(slots, *captured);
         }
     }
 
@@ -202,13 +229,17 @@ impl<'p> ProgramCheck<'p> {
         let mut waits_for = vec![0usize; graph.nodes.len()];
         let mut followers: IndexVec<NodeId, Vec<usize>> = graph.nodes.iter().map(|_| Vec::new()).collect();
         for (at, node) in graph.nodes.iter().enumerate() {
-            let from = node.incoming.iter().map(|e| e.from).chain(node.after.iter().copied());
-            for from in from.chain(node.fallback_of.iter().copied()) {
+            let mut earlier: Vec<NodeId> = node.incoming.iter().map(|edge| edge.from).collect();
+            earlier.extend_from_slice(&node.after);
+            earlier.extend_from_slice(&node.fallback_of);
+            for from in earlier {
                 match followers.find_element_mut(from) {
                     Some(followers) => followers.push(at),
                     None => self.fault(format!("node {at} names a node that does not exist")),
                 }
-                waits_for.get_mut(at).into_iter().for_each(|count| *count += 1);
+                if let Some(count) = waits_for.get_mut(at) {
+                    *count += 1;
+                }
             }
             let Some(fallback) = node.fallback else { continue };
             match graph.nodes.find_element(fallback) {
@@ -218,8 +249,12 @@ impl<'p> ProgramCheck<'p> {
             }
         }
         // Removes nodes without predecessors, until no node is left or only cycles are.
-        let mut free: Vec<usize> = (0..waits_for.len()).filter(|at| waits_for.get(*at) == Some(&0)).collect();
-        let mut removed = 0;
+        let (mut free, mut removed) = (Vec::new(), 0);
+        for (at, count) in waits_for.iter().enumerate() {
+            if *count == 0 {
+                free.push(at);
+            }
+        }
         while let Some(at) = free.pop() {
             removed += 1;
             for follower in followers.find_element(NodeId::from_index(at)).into_iter().flatten() {
@@ -237,8 +272,11 @@ impl<'p> ProgramCheck<'p> {
 
     fn states(&mut self, machine: &StateMachine) {
         let count = machine.states.len();
-        let targets = machine.states.iter().flat_map(|s| &s.transitions).map(|t| t.target);
-        if targets.chain([machine.initial]).any(|state| state.index() >= count) {
+        let mut targets = vec![machine.initial];
+        for state in machine.states.iter() {
+            targets.extend(state.transitions.iter().map(|transition| transition.target));
+        }
+        if targets.iter().any(|state| state.index() >= count) {
             self.fault("a transition leads to a state that does not exist");
         }
     }
@@ -262,7 +300,9 @@ impl<'p> ProgramCheck<'p> {
             };
             bad.extend(found.into_iter().filter(|slot| slot.index() >= slots));
         });
-        bad.into_iter().for_each(|slot| self.slot(slots, slot));
+        for slot in bad {
+            self.slot(slots, slot);
+        }
         let mut unbound = false;
         let mut bound = |references: &[Reference], sources: usize| {
             unbound |= references.iter().any(|r| r.binding.source as usize >= sources);

@@ -44,12 +44,16 @@ pub fn reachable_from(program: &Program, roots: &[FlowId]) -> Vec<(FlowId, StepI
             stack.push((flow, program.flows[flow].body));
         }
     };
-    roots.iter().rev().for_each(|root| enter(*root, &mut stack));
+    for root in roots.iter().rev() {
+        enter(*root, &mut stack);
+    }
     // A step has one place, so it is reached once if its flow is entered once.
     while let Some((flow, id)) = stack.pop() {
         let step = &program.steps[id];
         found.push((flow, id));
-        callees_of(step).into_iter().rev().for_each(|callee| enter(callee, &mut stack));
+        for callee in callees_of(step).into_iter().rev() {
+            enter(callee, &mut stack);
+        }
         stack.extend(children_of(step).into_iter().rev().map(|c| (flow, c)));
     }
     found
@@ -58,19 +62,26 @@ pub fn reachable_from(program: &Program, roots: &[FlowId]) -> Vec<(FlowId, StepI
 /// The unsupported steps that a run of the program can reach, in the order of [`reachable_steps`]. A run of such a program
 /// does not start; the host checks first, to report the place.
 pub fn refused_steps(program: &Program) -> Vec<(StepId, &UnsupportedFeature)> {
-    let steps = reachable_steps(program, program.entry).into_iter();
-    steps
-        .filter_map(|(_, id)| match &program.steps[id].kind {
-            StepKind::Refused(refused) => Some((id, refused)),
-            _ => None,
-        })
-        .collect()
+    let mut found = Vec::new();
+    for (_, id) in reachable_steps(program, program.entry) {
+        if let StepKind::Refused(refused) = &program.steps[id].kind {
+            found.push((id, refused));
+        }
+    }
+    found
 }
 
 /// The environment variables and secrets that a program names, each once, by kind and name.
 pub fn program_holes(program: &Program) -> Vec<(HoleKind, Arc<str>)> {
-    let of_flows = program.flows.iter().flat_map(evaluated_by_flow).flat_map(EvaluatedPart::find_holes);
-    let all = program.steps.iter().flat_map(holes_of).chain(of_flows);
-    let found: BTreeSet<_> = all.map(|(kind, name, _)| (kind, name)).collect();
+    let mut holes = Vec::new();
+    for step in program.steps.iter() {
+        holes.extend(holes_of(step));
+    }
+    for flow in program.flows.iter() {
+        for evaluated in evaluated_by_flow(flow) {
+            holes.extend(evaluated.find_holes());
+        }
+    }
+    let found: BTreeSet<_> = holes.into_iter().map(|(kind, name, _)| (kind, name)).collect();
     found.into_iter().collect()
 }

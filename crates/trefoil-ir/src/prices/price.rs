@@ -76,7 +76,10 @@ impl ModelPrice {
             (written, rates.cache_write.unwrap_or(rates.input)),
             (tokens.output, rates.output),
         ];
-        let millionths = parts.iter().map(|(n, rate)| u128::from(*n) * u128::from(*rate)).fold(0, u128::saturating_add);
+        let mut millionths = 0u128;
+        for (count, rate) in parts {
+            millionths = millionths.saturating_add(u128::from(count) * u128::from(rate));
+        }
         u64::try_from(millionths.div_ceil(1_000_000)).unwrap_or(u64::MAX).saturating_add(self.call)
     }
 
@@ -92,9 +95,14 @@ impl ModelPrice {
                 ..CallTokens::default()
             })
         };
-        // A tier may be cheaper than the one before it, so the end of each tier is tried.
-        let edges = self.tiers.iter().map(|tier| tier.above).filter(|above| *above < input);
-        edges.chain([input]).map(dearest).max().unwrap_or(0)
+        let mut most = dearest(input);
+        for tier in &self.tiers {
+            // A tier may be cheaper than the one before it, so the end of each tier is tried.
+            if tier.above < input {
+                most = most.max(dearest(tier.above));
+            }
+        }
+        most
     }
 
     /// Whether calls cost nothing.
@@ -103,7 +111,10 @@ impl ModelPrice {
     }
 
     fn rates_for(&self, input: u64) -> TokenRates {
-        self.tiers.iter().rev().find(|tier| input > tier.above).map_or(self.rates, |tier| tier.rates)
+        match self.tiers.iter().rev().find(|tier| input > tier.above) {
+            Some(tier) => tier.rates,
+            None => self.rates,
+        }
     }
 }
 

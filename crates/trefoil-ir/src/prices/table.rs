@@ -42,7 +42,8 @@ pub fn list_price(provider: &str, model: &str, day: u64) -> Option<ModelPrice> {
 
 /// The context window of a model in tokens. `None` if the table does not have it.
 pub fn context_window(provider: &str, model: &str) -> Option<u64> {
-    find_row(provider, model)?.0.split(' ').find_map(|word| word.strip_prefix('n'))?.parse().ok()
+    let (words, _) = find_row(provider, model)?;
+    words.split(' ').find_map(|word| word.strip_prefix('n'))?.parse().ok()
 }
 
 /// Whether the table has a model, or does not know the provider.
@@ -52,17 +53,27 @@ pub fn is_known_model(provider: &str, model: &str) -> bool {
 
 /// The names of a provider's models in the table, without those of single versions.
 pub fn known_models(provider: &str) -> impl Iterator<Item = &'static str> {
-    let lines = section(provider).unwrap_or_default().lines();
-    let words = lines.filter_map(|line| line.split_once('\t')).flat_map(|(words, _)| words.split(' '));
-    let names = words.filter_map(|word| word.strip_prefix(['=', '^']));
-    names.filter(|name| !name.contains('#') && !name.ends_with(['-', '@', '.', ':']))
+    let mut names = Vec::new();
+    for line in section(provider).unwrap_or_default().lines() {
+        let Some((words, _)) = line.split_once('\t') else { continue };
+        for word in words.split(' ') {
+            let Some(name) = word.strip_prefix(['=', '^']) else { continue };
+            if !name.contains('#') && !name.ends_with(['-', '@', '.', ':']) {
+                names.push(name);
+            }
+        }
+    }
+    names.into_iter()
 }
 
 /// The line of a model: its names and its prices.
 fn find_row(provider: &str, model: &str) -> Option<(&'static str, &'static str)> {
     let name = model.to_lowercase();
     let section = section(provider)?;
-    row(section, &name).or_else(|| row(section, &with_dashes(&name)?))
+    match row(section, &name) {
+        Some(found) => Some(found),
+        None => row(section, &with_dashes(&name)?),
+    }
 }
 
 /// The lines of a provider.
@@ -72,11 +83,19 @@ fn section(provider: &str) -> Option<&'static str> {
 
 /// The first line that matches a name.
 fn row(section: &'static str, name: &str) -> Option<(&'static str, &'static str)> {
-    section.lines().find_map(|line| {
-        let (words, prices) = line.split_once('\t')?;
-        let excluded = || words.split(' ').filter_map(|rule| rule.strip_prefix('!'));
-        let matched = words.split(' ').any(|rule| matches(rule, name));
-        (matched && !excluded().any(|rule| matches(rule, name))).then_some((words, prices))
+    for line in section.lines() {
+        let Some((words, prices)) = line.split_once('\t') else { continue };
+        if words.split(' ').any(|rule| matches(rule, name)) && !excludes(words, name) {
+            return Some((words, prices));
+        }
+    }
+    None
+}
+
+fn excludes(words: &str, name: &str) -> bool {
+    words.split(' ').any(|word| match word.strip_prefix('!') {
+        Some(rule) => matches(rule, name),
+        None => false,
     })
 }
 
@@ -99,24 +118,31 @@ fn matches(rule: &str, name: &str) -> bool {
 /// Adds dashes to a date at the end of a name or before a colon: `model-20251211` becomes `model-2025-12-11`. The
 /// source does the same for names that are otherwise unknown.
 fn with_dashes(name: &str) -> Option<String> {
-    let (stem, rest) = name.split_once(':').map_or((name, None), |(stem, rest)| (stem, Some(rest)));
+    let (stem, rest) = match name.find(':') {
+        Some(at) => name.split_at(at),
+        None => (name, ""),
+    };
     let (stem, date) = stem.rsplit_once('-')?;
     let is_date = date.len() == 8 && date.starts_with("20") && date.bytes().all(|b| b.is_ascii_digit());
-    let (year, month, day) = is_date.then(|| Some((date.get(..4)?, date.get(4..6)?, date.get(6..)?)))??;
-    let rest = rest.map(|rest| format!(":{rest}")).unwrap_or_default();
+    if !is_date {
+        return None;
+    }
+    let (year, month, day) = (date.get(..4)?, date.get(4..6)?, date.get(6..)?);
     Some(format!("{stem}-{year}-{month}-{day}{rest}"))
 }
 
 /// The prices of a line that apply on a day: the last ones whose date is not later.
 fn price_on(prices: &str, day: u64) -> Option<ModelPrice> {
-    let begun = prices.split('\t').rev().find_map(|prices| match prices.strip_prefix('@') {
-        None => Some(prices),
-        Some(dated) => {
-            let (from, prices) = dated.split_once(' ')?;
-            (day_of(from)? <= day).then_some(prices)
+    for prices in prices.split('\t').rev() {
+        let Some(dated) = prices.strip_prefix('@') else { return price(prices) };
+        if let Some((from, prices)) = dated.split_once(' ')
+            && let Some(from) = day_of(from)
+            && from <= day
+        {
+            return price(prices);
         }
-    })?;
-    price(begun)
+    }
+    None
 }
 
 fn price(text: &str) -> Option<ModelPrice> {

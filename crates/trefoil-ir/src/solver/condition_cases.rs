@@ -126,11 +126,14 @@ fn in_part(cond: &BoundCondition, numbers: &NumberLookup<'_>) -> ConditionTruth 
         condition: cond.condition.with_expression(expression),
         ..cond.clone()
     };
-    let can_be_tried = |part: &&ConditionExpression| {
-        let cases = ConditionCases::new([&alone((*part).clone())], &|_, _| None);
-        cases.is_some_and(|c| !c.is_open(0))
-    };
-    let rest: Vec<ConditionExpression> = parts.iter().filter(can_be_tried).cloned().collect();
+    let mut rest = Vec::new();
+    for part in parts {
+        if let Some(cases) = ConditionCases::new([&alone(part.clone())], &|_, _| None)
+            && !cases.is_open(0)
+        {
+            rest.push(part.clone());
+        }
+    }
     if rest.is_empty() || rest.len() == parts.len() {
         return ConditionTruth::Sometimes;
     }
@@ -172,17 +175,22 @@ impl ConditionCases {
             }
             all.count = all.count.saturating_mul(read.choices.len() + 1);
         }
-        (all.count <= CASES && all.count.saturating_mul(parts) <= WORK).then_some(all)
+        if all.count <= CASES && all.count.saturating_mul(parts) <= WORK { Some(all) } else { None }
     }
     /// Whether a condition contains something that cannot be tried.
     pub fn is_open(&self, condition: usize) -> bool {
-        self.conditions.get(condition).is_none_or(|c| c.open)
+        match self.conditions.get(condition) {
+            Some(tried) => tried.open,
+            None => true,
+        }
     }
     /// The result of a condition, if all values are known and it has one.
     pub fn known_outcome(&self, condition: usize) -> Option<bool> {
+        if !self.values.iter().all(|read| read.known) {
+            return None;
+        }
         let case = ConditionCase { cases: self, chosen: vec![0; self.values.len()] };
-        let known = self.values.iter().all(|read| read.known);
-        self.conditions.get(condition).filter(|_| known)?.condition.evaluate_in(&case).ok()
+        self.conditions.get(condition)?.condition.evaluate_in(&case).ok()
     }
     /// Whether two of these conditions are each other's opposite for all numbers: `a < b` and `a >= b`. People who write
     /// both compare numbers.
@@ -191,7 +199,10 @@ impl ConditionCases {
     }
     /// The values that a condition reads.
     pub fn read_by(&self, condition: usize) -> impl Iterator<Item = usize> {
-        let references = self.conditions.get(condition).map(|c| c.condition.references()).unwrap_or_default();
+        let references = match self.conditions.get(condition) {
+            Some(tried) => tried.condition.references(),
+            None => &[],
+        };
         references.iter().map(|r| r.binding.source as usize)
     }
     /// All values that are read.
@@ -229,10 +240,12 @@ impl ConditionCases {
                 return ReferenceBinding { source: 0, skip: 0 };
             }
             let source = cond.sources.get(reference.binding.source as usize);
-            constant.push(source.is_some_and(|s| matches!(s, Source::Const(_) | Source::Missing(..))));
+            constant.push(matches!(source, Some(Source::Const(_) | Source::Missing(..))));
             let at = self.value(reference, source);
-            if let Some((number, read)) = numbers(read.len()).zip(self.values.get_mut(at)) {
-                read.number = Some(number);
+            if let Some(number) = numbers(read.len())
+                && let Some(value) = self.values.get_mut(at)
+            {
+                value.number = Some(number);
             }
             read.push(at);
             ReferenceBinding { source: at as u32, skip: reference.path.len() as u16 }
@@ -255,21 +268,22 @@ impl ConditionCases {
             Some(other) => ReadKey { source: other.clone(), path: rest.collect() },
             None => ReadKey { source: Source::RunId, path: rest.collect() },
         };
-        self.values.iter().position(|v| v.key == key).unwrap_or_else(|| {
-            self.values.push(CaseValue {
-                key,
-                name: reference.dotted_path(),
-                choices: Vec::new(),
-                likely: 0,
-                written: Vec::new(),
-                ordered: false,
-                asked: false,
-                open: false,
-                number: None,
-                known: false,
-            });
-            self.values.len() - 1
-        })
+        if let Some(at) = self.values.iter().position(|value| value.key == key) {
+            return at;
+        }
+        self.values.push(CaseValue {
+            key,
+            name: reference.dotted_path(),
+            choices: Vec::new(),
+            likely: 0,
+            written: Vec::new(),
+            ordered: false,
+            asked: false,
+            open: false,
+            number: None,
+            known: false,
+        });
+        self.values.len() - 1
     }
 }
 
@@ -287,7 +301,8 @@ impl ReadKey {
             Source::Either(first, second) => {
                 let of =
                     |source: &Source| Self { source: source.clone(), path: self.path.clone() }.constant_value(known);
-                of(first).and_then(|value| if value.is_null() { of(second) } else { Some(value) })
+                let value = of(first)?;
+                if value.is_null() { of(second) } else { Some(value) }
             }
             _ => None,
         }
@@ -316,12 +331,21 @@ impl CaseValue {
     fn only_numbers(&mut self, range: NumberRange) {
         if range.whole {
             let tried: Vec<f64> = self.choices.iter().filter_map(Value::as_f64).collect();
-            tried.iter().flat_map(|n| [n.floor(), n.ceil()]).for_each(|n| self.add(Value::from(n)));
+            for n in tried {
+                self.add(Value::from(n.floor()));
+                self.add(Value::from(n.ceil()));
+            }
         }
-        [range.low, range.high].into_iter().flatten().for_each(|(n, _)| self.add(Value::from(n)));
-        self.choices.retain(|v| v.as_f64().is_some_and(|n| range.contains(n)));
+        for (n, _) in [range.low, range.high].into_iter().flatten() {
+            self.add(Value::from(n));
+        }
+        self.choices.retain(|v| matches!(v.as_f64(), Some(n) if range.contains(n)));
         if self.choices.is_empty() {
-            self.choices.push(Value::from(range.low.map_or(0.0, |(low, _)| low)));
+            let low = match range.low {
+                Some((low, _)) => low,
+                None => 0.0,
+            };
+            self.choices.push(Value::from(low));
         }
     }
     /// Adds one value of every kind, in addition to those in conditions.
@@ -331,8 +355,10 @@ impl CaseValue {
         self.written.clone_from(&numbers);
         let (mut low, mut whole) = (f64::NEG_INFINITY..=f64::INFINITY, false);
         if let (Some(first), Some(last)) = (numbers.first().copied(), numbers.last().copied()) {
-            for (a, b) in numbers.iter().zip(numbers.iter().skip(1)) {
-                self.add(Value::from((a + b) / 2.0));
+            for neighbors in numbers.windows(2) {
+                if let [a, b] = neighbors {
+                    self.add(Value::from((a + b) / 2.0));
+                }
             }
             self.add(Value::from(first - 1.0));
             self.add(Value::from(last + 1.0));
@@ -383,7 +409,10 @@ impl CaseValue {
 impl ConditionCase<'_> {
     /// Whether a condition holds in this case. Open parts count as false.
     pub fn condition_holds(&self, condition: usize) -> bool {
-        self.cases.conditions.get(condition).is_some_and(|c| c.condition.evaluate_in(self).unwrap_or(false))
+        match self.cases.conditions.get(condition) {
+            Some(tried) => tried.condition.evaluate_in(self).unwrap_or(false),
+            None => false,
+        }
     }
     /// `0.65 as REVIEW.score`, `any other text as ASK.response`: only the values that matter. `same` says whether
     /// another case has the same result.
@@ -400,7 +429,7 @@ impl ConditionCase<'_> {
             if let (false, Some(value)) = (free, self.value_of_read(at)) {
                 let text = match (value.as_str(), value.as_f64()) {
                     (Some("something else"), _)
-                        if read.choices.iter().any(|c| c.as_str().is_some_and(|t| t != "something else")) =>
+                        if read.choices.iter().any(|c| matches!(c.as_str(), Some(t) if t != "something else")) =>
                     {
                         "any other text".to_owned()
                     }
@@ -417,9 +446,15 @@ impl ConditionCase<'_> {
     }
     /// Whether one of its numbers occurs in a condition.
     pub fn is_edge(&self) -> bool {
-        let mut reads = self.cases.values.iter().enumerate();
-        reads
-            .any(|(at, read)| self.value_of_read(at).and_then(Value::as_f64).is_some_and(|n| read.written.contains(&n)))
+        for (at, read) in self.cases.values.iter().enumerate() {
+            if let Some(value) = self.value_of_read(at)
+                && let Some(n) = value.as_f64()
+                && read.written.contains(&n)
+            {
+                return true;
+            }
+        }
+        false
     }
     /// The value of a read.
     pub fn value_of_read(&self, read: usize) -> Option<&Value> {
@@ -477,7 +512,8 @@ impl CaseReading<'_> {
         }
     }
     fn value(&mut self, reference: u32) -> Option<&mut CaseValue> {
-        self.read.get(reference as usize).and_then(|at| self.cases.values.get_mut(*at))
+        let at = *self.read.get(reference as usize)?;
+        self.cases.values.get_mut(at)
     }
     fn compare(&mut self, a: &ConditionExpression, b: &ConditionExpression, op: ComparisonOperator) {
         // There are too many kinds of text and list contents.
@@ -490,7 +526,9 @@ impl CaseReading<'_> {
                 if ordered && values.iter().any(|v| v.as_f64().is_none()) {
                     self.leave_open(&[a, b]);
                 }
-                values.into_iter().for_each(|v| self.choice(reference, v));
+                for value in values {
+                    self.choice(reference, value);
+                }
                 if let Some(read) = self.value(reference) {
                     read.ordered |= ordered;
                 }
@@ -505,18 +543,19 @@ impl CaseReading<'_> {
 fn parts_of(expression: &ConditionExpression, most: usize) -> usize {
     let mut count = 0;
     let mut stack = vec![expression];
-    while let Some(one) = stack.pop()
+    while let Some(part) = stack.pop()
         && count <= most
     {
         count += 1;
-        stack.extend(one.direct_parts());
+        stack.extend(part.direct_parts());
     }
     count
 }
 
 /// The single value that an operand reads.
 fn subject(operand: &ConditionExpression) -> Option<u32> {
-    ReferenceTerm::from_expression(operand).filter(ReferenceTerm::is_value).map(|term| term.reference)
+    let term = ReferenceTerm::from_expression(operand)?;
+    if term.is_value() { Some(term.reference) } else { None }
 }
 
 /// A constant, or the items of a constant list.

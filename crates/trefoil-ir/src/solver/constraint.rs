@@ -36,9 +36,10 @@ impl ValueConstraint {
         match self {
             Self::Equal(want, yes) => json_equal(want, value) == *yes,
             Self::OneOf(wants, yes) => wants.iter().any(|w| json_equal(w, value)) == *yes,
-            Self::Bound(order, bound) => number(value)
-                .zip(NumberRange::from_comparison(*order, *bound))
-                .is_some_and(|(n, range)| range.contains(n)),
+            Self::Bound(order, bound) => match (number(value), NumberRange::from_comparison(*order, *bound)) {
+                (Some(n), Some(range)) => range.contains(n),
+                _ => false,
+            },
             Self::Truthy(want) => truthy(value) == *want,
             Self::Contains(part, yes) => {
                 let found = match (value, part) {
@@ -55,8 +56,11 @@ impl ValueConstraint {
                 Json::Object(members) => (*low..=*high).contains(&members.len()),
                 _ => false,
             },
-            Self::List(low, high) => value.as_array().is_some_and(|items| (*low..=*high).contains(&items.len())),
-            Self::Count(high) => number(value).is_some_and(|n| n.fract() == 0.0 && n >= 1.0 && n <= f64::from(*high)),
+            Self::List(low, high) => matches!(value, Json::Array(items) if (*low..=*high).contains(&items.len())),
+            Self::Count(high) => match number(value) {
+                Some(n) => n.fract() == 0.0 && n >= 1.0 && n <= f64::from(*high),
+                None => false,
+            },
         }
     }
 
@@ -82,11 +86,9 @@ impl ValueConstraint {
             Self::Contains(_, false) => vec![Json::from("nothing of the kind"), Json::Array(Vec::new())],
             Self::Length(low, high) => {
                 let n = pick_length(*low, *high, random);
-                vec![Json::from(filler_text(n)), Json::from((0..n.min(50)).map(sample_item).collect::<Vec<_>>())]
+                vec![Json::from(filler_text(n)), sample_list(n.min(50))]
             }
-            Self::List(low, high) => {
-                vec![Json::from((0..pick_length(*low, *high, random)).map(sample_item).collect::<Vec<_>>())]
-            }
+            Self::List(low, high) => vec![sample_list(pick_length(*low, *high, random))],
             Self::Count(high) => {
                 let mut all: Vec<u32> = (1..=(*high).clamp(1, 3)).collect();
                 random.shuffle_slice(&mut all);
@@ -105,6 +107,10 @@ pub fn pick_length(low: usize, high: usize, random: &mut SplitMixRandom) -> usiz
 /// The n-th item of a list with unspecified items.
 pub fn sample_item(n: usize) -> String {
     format!("item {}", n + 1)
+}
+
+fn sample_list(length: usize) -> Json {
+    Json::Array((0..length).map(|n| Json::from(sample_item(n))).collect())
 }
 
 /// Text of exactly this length. The last character is never a space, which would be trimmed.
@@ -160,7 +166,10 @@ pub fn rounded_number(n: f64) -> Json {
     if rounded.fract() == 0.0 && rounded.abs() < 1e15 {
         Json::from(rounded as i64)
     } else {
-        Number::from_f64(rounded).map_or(Json::Null, Json::Number)
+        match Number::from_f64(rounded) {
+            Some(number) => Json::Number(number),
+            None => Json::Null,
+        }
     }
 }
 
@@ -176,7 +185,10 @@ pub fn json_equal(a: &Json, b: &Json) -> bool {
 fn number(value: &Json) -> Option<f64> {
     match value {
         Json::Number(n) => n.as_f64(),
-        Json::String(text) => text.trim().parse().ok().filter(|n: &f64| n.is_finite()),
+        Json::String(text) => {
+            let n: f64 = text.trim().parse().ok()?;
+            if n.is_finite() { Some(n) } else { None }
+        }
         _ => None,
     }
 }

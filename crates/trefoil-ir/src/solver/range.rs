@@ -32,8 +32,14 @@ impl NumberRange {
     }
     /// Whether a number is in it.
     pub fn contains(&self, n: f64) -> bool {
-        let above = self.low.is_none_or(|(low, is_in)| low < n || is_in && low == n);
-        let below = self.high.is_none_or(|(high, is_in)| n < high || is_in && high == n);
+        let above = match self.low {
+            Some((low, is_in)) => low < n || is_in && low == n,
+            None => true,
+        };
+        let below = match self.high {
+            Some((high, is_in)) => n < high || is_in && high == n,
+            None => true,
+        };
         above && below && (!self.whole || n.fract() == 0.0)
     }
     /// Whether the ends keep all numbers of one from the other.
@@ -46,12 +52,16 @@ impl NumberRange {
     }
     /// Whether the ends keep all numbers of the other in this one.
     pub fn covers_range(&self, other: &Self) -> bool {
-        let low = self.low.is_none_or(|(low, is_in)| {
-            other.low.is_some_and(|(inner, too)| low < inner || low == inner && (is_in || !too))
-        });
-        let high = self.high.is_none_or(|(high, is_in)| {
-            other.high.is_some_and(|(inner, too)| inner < high || high == inner && (is_in || !too))
-        });
+        let low = match (self.low, other.low) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some((low, is_in)), Some((inner, too))) => low < inner || low == inner && (is_in || !too),
+        };
+        let high = match (self.high, other.high) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some((high, is_in)), Some((inner, too))) => inner < high || high == inner && (is_in || !too),
+        };
         low && high
     }
 }

@@ -56,9 +56,13 @@ impl<'e> TestTree<ConditionTest<'e>> {
             ConditionExpression::And(parts) => join(each(parts), true),
             ConditionExpression::Or(parts) => join(each(parts), false),
             ConditionExpression::Compare(operands, comparisons) => {
-                let pairs = operands.iter().zip(comparisons.iter().copied().zip(operands.iter().skip(1)));
-                let test = |(left, compared)| Self::Test(ConditionTest { left, compared: Some(compared), holds });
-                let mut tests: Vec<Self> = pairs.map(test).collect();
+                let mut tests = Vec::new();
+                for (pair, comparison) in operands.windows(2).zip(comparisons) {
+                    if let [left, right] = pair {
+                        let compared = Some((*comparison, right));
+                        tests.push(Self::Test(ConditionTest { left, compared, holds }));
+                    }
+                }
                 if tests.len() == 1 { tests.remove(0) } else { join(tests, true) }
             }
             left => match truth_of(left) {
@@ -159,12 +163,14 @@ impl ConditionTest<'_> {
         )) = self.compared
         {
             let holds = self.holds == (comparison == ComparisonOperator::In);
-            let each = items.iter().map(|item| {
-                Self { left: self.left, compared: Some((ComparisonOperator::Equal, item)), holds }.with_names(names)
-            });
-            return if holds { TestTree::Any(each.collect()) } else { TestTree::All(each.collect()) };
+            let mut each = Vec::new();
+            for item in items {
+                let equals = Self { left: self.left, compared: Some((ComparisonOperator::Equal, item)), holds };
+                each.push(equals.with_names(names));
+            }
+            return if holds { TestTree::Any(each) } else { TestTree::All(each) };
         }
-        let ordering = self.compared.is_some_and(|(comparison, _)| comparison.is_ordering());
+        let ordering = matches!(self.compared, Some((comparison, _)) if comparison.is_ordering());
         TestTree::Test(NamedTest {
             about: self.normalized_claim(names),
             denied: ordering && !self.holds,
@@ -204,38 +210,49 @@ impl NamedTest {
         if (*how, *or) == (ComparisonOperator::Equal, ComparisonOperator::Equal) {
             return differ(a, b);
         }
-        // Beyond it, a float is not exact.
-        let range = |how, with: &Value| {
-            NumberRange::from_comparison(how, with.as_f64().filter(|n| n.is_finite() && n.abs() < 1e15)?)
-        };
-        range(*how, a).zip(range(*or, b)).is_some_and(|(a, b)| a.is_apart(&b))
+        match (exact_range(*how, a), exact_range(*or, b)) {
+            (Some(a), Some(b)) => a.is_apart(&b),
+            _ => false,
+        }
     }
+}
+
+/// The numbers for which a comparison holds, if they are known exactly.
+fn exact_range(how: ComparisonOperator, with: &Value) -> Option<NumberRange> {
+    let n = with.as_f64()?;
+    // Beyond it, a float is not exact.
+    if n.is_finite() && n.abs() < 1e15 { NumberRange::from_comparison(how, n) } else { None }
 }
 
 /// Whether some of these conditions are each other's opposite for all numbers: `a < b` and `a >= b`. People who write
 /// both compare numbers.
 pub(super) fn have_opposites<'c>(conditions: impl Iterator<Item = &'c Condition>) -> bool {
     let mut seen: BTreeMap<String, bool> = BTreeMap::new();
-    let mut claims = conditions.filter_map(|condition| {
+    for condition in conditions {
         let name = |r: u32| condition.references().get(r as usize).map(|r| format!("value {}", r.binding.source));
-        TestTree::from_expression(condition.expression_tree(), true).normalized_claim(&name)
-    });
-    claims.any(|(about, holds)| *seen.entry(about).or_insert(holds) != holds)
+        let claim = TestTree::from_expression(condition.expression_tree(), true).normalized_claim(&name);
+        if let Some((about, holds)) = claim
+            && *seen.entry(about).or_insert(holds) != holds
+        {
+            return true;
+        }
+    }
+    false
 }
 
 /// What is only asked whether it is true.
 fn truth_of(expression: &ConditionExpression) -> Option<&ConditionExpression> {
     match expression {
-        ConditionExpression::Call(BuiltinFunction::Bool, arguments) => {
-            arguments.first().filter(|_| arguments.len() == 1)
-        }
+        ConditionExpression::Call(BuiltinFunction::Bool, arguments) if arguments.len() == 1 => arguments.first(),
         _ => None,
     }
 }
 
 /// An operand as text, in which every value has one name.
 fn operand_text(operand: &ConditionExpression, names: &ReferenceNames<'_>) -> Option<String> {
-    let each = |all: &[ConditionExpression]| all.iter().map(|one| operand_text(one, names)).collect::<Option<Vec<_>>>();
+    let each = |parts: &[ConditionExpression]| -> Option<Vec<String>> {
+        parts.iter().map(|part| operand_text(part, names)).collect()
+    };
     match operand {
         ConditionExpression::Reference(r) => names(*r),
         // A score, which other conditions compare as it is.
@@ -244,7 +261,7 @@ fn operand_text(operand: &ConditionExpression, names: &ReferenceNames<'_>) -> Op
             Some(format!("{function:?}({})", each(arguments)?.join(", ")))
         }
         ConditionExpression::List(items) => Some(format!("[{}]", each(items)?.join(", "))),
-        other => constant_value(other).map(|literal| format!("literal {}", literal.to_json())),
+        other => Some(format!("literal {}", constant_value(other)?.to_json())),
     }
 }
 
@@ -253,7 +270,8 @@ pub fn constant_value(expression: &ConditionExpression) -> Option<Value> {
     match expression {
         ConditionExpression::Literal(value, _) if !value.is_masked() => Some(value.clone()),
         ConditionExpression::List(items) => {
-            items.iter().map(constant_value).collect::<Option<Vec<_>>>().map(Value::from)
+            let values: Vec<Value> = items.iter().map(constant_value).collect::<Option<_>>()?;
+            Some(Value::from(values))
         }
         ConditionExpression::Negate(inner) => match constant_value(inner)? {
             Value::Number(ValueNumber::Int(n)) => Some(Value::from(n.checked_neg()?)),
@@ -265,7 +283,10 @@ pub fn constant_value(expression: &ConditionExpression) -> Option<Value> {
 
 /// Whether no value equals both. In Python, `true` equals 1.
 fn differ(a: &Value, b: &Value) -> bool {
-    let number = |v: &Value| v.as_f64().or_else(|| v.as_bool().map(f64::from));
+    let number = |v: &Value| match v.as_f64() {
+        Some(n) => Some(n),
+        None => Some(f64::from(v.as_bool()?)),
+    };
     match (number(a), number(b)) {
         (Some(a), Some(b)) => a != b,
         (None, None) => match (a.as_str(), b.as_str()) {

@@ -2,7 +2,7 @@
 
 use trefoil_template::Value;
 
-use super::{TypeMember, ValueKind, ValueType};
+use super::{ListType, TypeMember, ValueKind, ValueType};
 
 /// The maximum depth of the comparison.
 const DEPTH: usize = 6;
@@ -30,15 +30,20 @@ impl ValueType {
         if !is.is_only(ValueKind::Object) || !needs.is_only(ValueKind::Object) {
             return None;
         }
-        wanted.declared_members().iter().find_map(|name| match (self.find_member(name), wanted.find_member(name)) {
-            (TypeMember::Is { of, .. }, TypeMember::Is { of: wanted, .. }) => {
-                of.misfit_inside(&wanted, format!("`{name}`"), way)
+        for name in wanted.declared_members() {
+            match (self.find_member(&name), wanted.find_member(&name)) {
+                (TypeMember::Is { of, .. }, TypeMember::Is { of: wanted, .. }) => {
+                    if let Some(why) = of.misfit_inside(&wanted, format!("`{name}`"), way) {
+                        return Some(why);
+                    }
+                }
+                (TypeMember::Never { what: "an object", .. }, TypeMember::Is { optional: false, .. }) => {
+                    return Some(format!("{} has no `{name}`, which is required", what(way)));
+                }
+                _ => {}
             }
-            (TypeMember::Never { what: "an object", .. }, TypeMember::Is { optional: false, .. }) => {
-                Some(format!("{} has no `{name}`, which is required", what(way)))
-            }
-            _ => None,
-        })
+        }
+        None
     }
 
     fn misfit_inside(&self, wanted: &Self, what: String, way: &mut Vec<String>) -> Option<String> {
@@ -51,45 +56,74 @@ impl ValueType {
     /// Why this type rejects a value; `None` if it accepts it, or for reasons that are not examined here.
     pub fn explain_rejection(&self, value: &Value) -> Option<String> {
         let kind = ValueKind::from_value(value);
-        if let Some(kinds) = self.value_kinds().filter(|kinds| !kinds.is_empty() && !kinds.contains(kind)) {
+        if let Some(kinds) = self.value_kinds()
+            && !kinds.is_empty()
+            && !kinds.contains(kind)
+        {
             return Some(format!("it must be {kinds}, not {}", kind.display_name()));
         }
-        if let Some(choices) = self.allowed_values().filter(|all| !all.contains(value)) {
-            let all = choices.iter().map(|c| format!("`{}`", c.to_text())).collect::<Vec<_>>().join(", ");
-            return Some(format!("it must be one of {all}"));
+        if let Some(choices) = self.allowed_values()
+            && !choices.contains(value)
+        {
+            let texts: Vec<String> = choices.iter().map(|choice| format!("`{}`", choice.to_text())).collect();
+            return Some(format!("it must be one of {}", texts.join(", ")));
         }
-        let below = |keyword: &str, n: f64| self.keyword_limit(keyword).filter(|low| n < *low);
-        let above = |keyword: &str, n: f64| self.keyword_limit(keyword).filter(|high| n > *high);
         match value {
             Value::Number(n) => {
                 let n = n.as_f64();
                 if self.is_integer() && n.fract() != 0.0 {
                     return Some("it must be a whole number".to_owned());
                 }
-                let low = below("minimum", n).map(|low| format!("it must be at least {low}"));
-                low.or_else(|| above("maximum", n).map(|high| format!("it must be at most {high}")))
+                if let Some(low) = self.limit_above("minimum", n) {
+                    return Some(format!("it must be at least {low}"));
+                }
+                let high = self.limit_below("maximum", n)?;
+                Some(format!("it must be at most {high}"))
             }
             Value::Str(text) => {
                 let length = text.chars().count() as f64;
-                let low = below("minLength", length).map(|low| format!("it must have at least {low} characters"));
-                low.or_else(|| above("maxLength", length).map(|high| format!("it must have at most {high} characters")))
+                if let Some(low) = self.limit_above("minLength", length) {
+                    return Some(format!("it must have at least {low} characters"));
+                }
+                let high = self.limit_below("maxLength", length)?;
+                Some(format!("it must have at most {high} characters"))
             }
             Value::List(items) => {
                 let length = items.len() as f64;
-                if below("minItems", length).or_else(|| above("maxItems", length)).is_some() {
+                if self.limit_above("minItems", length).is_some() || self.limit_below("maxItems", length).is_some() {
                     return Some("it has the wrong number of items".to_owned());
                 }
-                let inner = self.as_list().filter(|list| list.first.is_empty())?.rest.as_ref()?;
-                items
-                    .iter()
-                    .find_map(|item| inner.explain_rejection(item))
-                    .map(|why| format!("its items do not match: {why}"))
+                let ListType { first, rest: Some(inner), .. } = self.as_list()? else { return None };
+                if !first.is_empty() {
+                    return None;
+                }
+                let why = items.iter().find_map(|item| inner.explain_rejection(item))?;
+                Some(format!("its items do not match: {why}"))
             }
             Value::Object(members) => {
-                let inner = &self.as_object()?.members;
-                members.iter().find_map(|(k, v)| Some(format!("of `{k}`: {}", inner.get(k)?.explain_rejection(v)?)))
+                let declared = &self.as_object()?.members;
+                for (name, member) in members.iter() {
+                    if let Some(inner) = declared.get(name)
+                        && let Some(why) = inner.explain_rejection(member)
+                    {
+                        return Some(format!("of `{name}`: {why}"));
+                    }
+                }
+                None
             }
             Value::Null | Value::Bool(_) | Value::Masked(_) => None,
         }
+    }
+
+    /// A lower limit that a number does not reach.
+    fn limit_above(&self, keyword: &str, n: f64) -> Option<f64> {
+        let low = self.keyword_limit(keyword)?;
+        if n < low { Some(low) } else { None }
+    }
+
+    /// An upper limit that a number exceeds.
+    fn limit_below(&self, keyword: &str, n: f64) -> Option<f64> {
+        let high = self.keyword_limit(keyword)?;
+        if n > high { Some(high) } else { None }
     }
 }

@@ -38,7 +38,10 @@ impl ValueKind {
 
     /// The kind that JSON Schema calls so.
     pub(super) fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name).or_else(|| (name == "integer").then_some(Self::Number))
+        match name {
+            "integer" => Some(Self::Number),
+            _ => Self::ALL.into_iter().find(|kind| kind.name() == name),
+        }
     }
 
     /// What JSON Schema calls it.
@@ -113,12 +116,17 @@ impl ValueKinds {
 
 impl FromIterator<ValueKind> for ValueKinds {
     fn from_iter<I: IntoIterator<Item = ValueKind>>(kinds: I) -> Self {
-        kinds.into_iter().fold(Self::default(), |all, kind| all.union_with(Self::from_kind(kind)))
+        let mut all = Self::default();
+        for kind in kinds {
+            all = all.union_with(Self::from_kind(kind));
+        }
+        all
     }
 }
 
 impl fmt::Display for ValueKinds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.iter().map(ValueKind::display_name).collect::<Vec<_>>().join(" or "))
+        let names: Vec<_> = self.iter().map(ValueKind::display_name).collect();
+        f.write_str(&names.join(" or "))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{ListType, OtherMembers, ValueKind, ValueKinds, ValueType};
+use super::{ListType, OtherMembers, ValueKind, ValueType};
 
 /// A member of a type.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,19 +39,30 @@ impl ValueType {
     /// What is known about a member of a value of this type. Null is ignored, because it has no members.
     pub fn find_member(&self, name: &str) -> TypeMember {
         if let Some(all) = self.type_alternatives() {
-            let solid = all.iter().filter(|one| one.value_kinds().is_none_or(|kinds| !kinds.is_only(ValueKind::Null)));
-            return either(solid.map(|one| one.find_member(name)).collect());
+            let mut found = Vec::new();
+            for alternative in all {
+                let is_null = matches!(alternative.value_kinds(), Some(kinds) if kinds.is_only(ValueKind::Null));
+                if !is_null {
+                    found.push(alternative.find_member(name));
+                }
+            }
+            return either(found);
         }
-        let Some(kinds) = self.value_kinds().map(ValueKinds::without_null) else { return self.maybe_property(name) };
+        let Some(kinds) = self.value_kinds() else { return self.maybe_property(name) };
+        let kinds = kinds.without_null();
         let what = match kinds {
             _ if kinds.is_only(ValueKind::Object) => return self.own_property(name),
             _ if kinds.is_only(ValueKind::List) && is_index(name) => {
-                return self.as_list().map_or(TypeMember::Maybe, |list| list.item(name));
+                let Some(list) = self.as_list() else { return TypeMember::Maybe };
+                return list.item(name);
             }
             _ if kinds.contains(ValueKind::Object) => return self.maybe_property(name),
             _ if kinds.is_empty() || kinds.contains(ValueKind::List) && is_index(name) => return TypeMember::Maybe,
             _ if kinds.iter().count() > 1 => "no object",
-            _ => kinds.iter().next().map_or("no object", ValueKind::display_name),
+            _ => match kinds.iter().next() {
+                Some(kind) => kind.display_name(),
+                None => "no object",
+            },
         };
         TypeMember::Never { what, members: Vec::new() }
     }
@@ -88,8 +99,9 @@ impl ValueType {
     /// The same, or the type of the items of a list.
     #[must_use]
     pub fn part_type(&self, name: &str) -> Self {
-        match self.as_list().and_then(|list| list.rest.clone()) {
-            Some(items) if is_index(name) && !self.as_object().is_some_and(|o| o.members.contains_key(name)) => items,
+        let is_property = || matches!(self.as_object(), Some(object) if object.members.contains_key(name));
+        match self.as_list() {
+            Some(ListType { rest: Some(items), .. }) if is_index(name) && !is_property() => items.clone(),
             _ => self.property_type(name),
         }
     }
@@ -103,37 +115,49 @@ impl ValueType {
     /// claims.
     pub fn likely_member(&self, name: &str) -> Option<Self> {
         if let Some(all) = self.type_alternatives() {
-            let found: Vec<Self> = all.iter().filter_map(|one| one.likely_member(name)).collect();
-            return (!found.is_empty()).then(|| Self::union_of(found));
+            let found: Vec<Self> = all.iter().filter_map(|alternative| alternative.likely_member(name)).collect();
+            return if found.is_empty() { None } else { Some(Self::union_of(found)) };
         }
-        self.as_object()?.members.get(name).filter(|of| **of != Self::Any).cloned()
+        let member = self.as_object()?.members.get(name)?;
+        if *member == Self::Any { None } else { Some(member.clone()) }
     }
 
     /// The names of the declared members, from all alternatives that can be objects.
     pub fn declared_members(&self) -> Vec<Arc<str>> {
         if let Some(all) = self.type_alternatives() {
             let mut names = Vec::new();
-            // A type that is never an object has no properties.
-            for one in all.iter().filter(|one| one.value_kinds().is_none_or(|kinds| kinds.contains(ValueKind::Object)))
-            {
-                let of_one = one.declared_members();
-                if of_one.is_empty() {
+            for alternative in all {
+                // A type that is never an object has no properties.
+                if matches!(alternative.value_kinds(), Some(kinds) if !kinds.contains(ValueKind::Object)) {
+                    continue;
+                }
+                let declared = alternative.declared_members();
+                if declared.is_empty() {
                     return Vec::new();
                 }
-                let new: Vec<_> = of_one.into_iter().filter(|name| !names.contains(name)).collect();
-                names.extend(new);
+                for name in declared {
+                    if !names.contains(&name) {
+                        names.push(name);
+                    }
+                }
             }
             return names;
         }
-        let listing = |others: &OtherMembers| !matches!(others, OtherMembers::Of(_) | OtherMembers::Beneath);
-        let object = self.as_object().filter(|_| self.is_kind(ValueKind::Object) && !self.is_open());
-        object.filter(|object| listing(&object.others)).map_or_else(Vec::new, |o| o.members.keys().cloned().collect())
+        let Some(object) = self.as_object() else { return Vec::new() };
+        let is_known = self.is_kind(ValueKind::Object) && !self.is_open();
+        if !is_known || matches!(object.others, OtherMembers::Of(_) | OtherMembers::Beneath) {
+            return Vec::new();
+        }
+        object.members.keys().cloned().collect()
     }
 
     /// The type of a list's items; for any other type, nothing is known.
     #[must_use]
     pub fn item_type(&self) -> Self {
-        let Some(list) = self.as_list().filter(|_| self.is_kind(ValueKind::List)) else { return Self::Any };
+        let Some(list) = self.as_list() else { return Self::Any };
+        if !self.is_kind(ValueKind::List) {
+            return Self::Any;
+        }
         match (list.first.as_slice(), &list.rest) {
             ([], rest) => rest.clone().unwrap_or_default(),
             (first, None) => Self::union_of(first.iter().cloned()),
@@ -148,23 +172,33 @@ impl ValueType {
         if !self.is_kind(ValueKind::Object) || self.type_alternatives().is_some() {
             return self.item_type();
         }
-        let Some(object) = self.as_object().filter(|_| !self.is_open()) else { return Self::Any };
-        let others = if let OtherMembers::Of(others) = &object.others { Some(others) } else { None };
-        Self::union_of(object.members.values().chain(others).cloned())
+        let Some(object) = self.as_object() else { return Self::Any };
+        if self.is_open() {
+            return Self::Any;
+        }
+        let mut types: Vec<Self> = object.members.values().cloned().collect();
+        if let OtherMembers::Of(others) = &object.others {
+            types.push(others.clone());
+        }
+        Self::union_of(types)
     }
 }
 
 impl ListType {
     fn item(&self, name: &str) -> TypeMember {
         let Ok(index) = name.parse::<u64>() else { return TypeMember::Maybe };
-        let end = self.is_closed.then_some(self.first.len() as u64);
+        let end = if self.is_closed { Some(self.first.len() as u64) } else { None };
         if let Some(length) = self.most.into_iter().chain(end).min()
             && index >= length
         {
             return TypeMember::Beyond { length };
         }
+        let optional = match self.least {
+            Some(least) => index >= least,
+            None => true,
+        };
         match self.first.get(index as usize).or(self.rest.as_ref()) {
-            Some(of) => TypeMember::Is { of: of.clone(), optional: self.least.is_none_or(|least| index >= least) },
+            Some(of) => TypeMember::Is { of: of.clone(), optional },
             None => TypeMember::Maybe,
         }
     }
@@ -178,8 +212,8 @@ fn either(all: Vec<TypeMember>) -> TypeMember {
     let mut is = Vec::new();
     let mut partly = false;
     let mut last = TypeMember::Maybe;
-    for one in all {
-        match (one, &mut last) {
+    for member in all {
+        match (member, &mut last) {
             (TypeMember::Is { of, optional }, _) => {
                 partly |= optional;
                 is.push(of);
@@ -189,11 +223,11 @@ fn either(all: Vec<TypeMember>) -> TypeMember {
                 TypeMember::Never { what: "an object", members: more },
                 TypeMember::Never { what: "an object", members },
             ) => {
-                more.into_iter().for_each(|m| {
-                    if !members.contains(&m) {
-                        members.push(m)
+                for name in more {
+                    if !members.contains(&name) {
+                        members.push(name);
                     }
-                });
+                }
             }
             (TypeMember::Never { what, .. }, TypeMember::Never { what: "an object", .. }) if what != "an object" => {}
             (never, _) => last = never,

@@ -139,15 +139,14 @@ impl ValueType {
 
     /// An object with these members, all required unless marked optional.
     pub fn object_of(members: impl IntoIterator<Item = (Arc<str>, Self, bool)>, others: OtherMembers) -> Self {
-        let mut required = Vec::new();
-        let members = members.into_iter().map(|(name, of, optional)| {
+        let (mut declared, mut required) = (NameMap::default(), Vec::new());
+        for (name, of, optional) in members {
             if !optional {
                 required.push(name.clone());
             }
-            (name, of)
-        });
-        let members = members.collect();
-        Self::Object(Arc::new(ObjectType { members, required: Some(required), others }))
+            declared.insert(name, of);
+        }
+        Self::Object(Arc::new(ObjectType { members: declared, required: Some(required), others }))
     }
 
     /// An object of the format, which has only these members; each may be missing.
@@ -188,15 +187,15 @@ impl ValueType {
     /// One of these types.
     pub fn union_of(types: impl IntoIterator<Item = Self>) -> Self {
         let mut all: Vec<Self> = Vec::new();
-        for one in types {
-            let inner = match &one {
+        for alternative in types {
+            let inner = match &alternative {
                 Self::Any => return Self::Any,
                 Self::Union(inner) => &**inner,
-                one => std::slice::from_ref(one),
+                single => std::slice::from_ref(single),
             };
-            for one in inner {
-                if !all.contains(one) {
-                    all.push(one.clone());
+            for single in inner {
+                if !all.contains(single) {
+                    all.push(single.clone());
                 }
             }
         }
@@ -270,11 +269,11 @@ impl ValueType {
     /// A limit of its values, by the keyword of schemas: `minimum`, `maxLength`.
     pub fn keyword_limit(&self, keyword: &str) -> Option<f64> {
         match (self, keyword) {
-            (Self::Number(range), "minimum") => range.low.map(|(low, _)| low),
-            (Self::Number(range), "maximum") => range.high.map(|(high, _)| high),
+            (Self::Number(range), "minimum") => Some(range.low?.0),
+            (Self::Number(range), "maximum") => Some(range.high?.0),
             (Self::Character, "maxLength") => Some(1.0),
-            (Self::List(list), "minItems") => list.least.map(|n| n as f64),
-            (Self::List(list), "maxItems") => list.most.map(|n| n as f64),
+            (Self::List(list), "minItems") => Some(list.least? as f64),
+            (Self::List(list), "maxItems") => Some(list.most? as f64),
             _ => self.schema_keyword(keyword)?.as_f64(),
         }
     }
@@ -313,14 +312,16 @@ impl ValueType {
     pub fn allowed_values(&self) -> Option<Cow<'_, [Value]>> {
         if let Some(all) = self.type_alternatives() {
             let mut found: Vec<Value> = Vec::new();
-            for one in all {
-                let new: Vec<Value> = one.allowed_values()?.iter().filter(|v| !found.contains(v)).cloned().collect();
+            for alternative in all {
+                let values = alternative.allowed_values()?;
+                let new: Vec<Value> = values.iter().filter(|value| !found.contains(value)).cloned().collect();
                 found.extend(new);
             }
             return Some(found.into());
         }
         match self.listed_values() {
-            [] => (self.value_kinds()?.is_only(ValueKind::Null)).then(|| vec![Value::Null].into()),
+            [] if self.value_kinds()?.is_only(ValueKind::Null) => Some(vec![Value::Null].into()),
+            [] => None,
             values => Some(values.into()),
         }
     }
@@ -340,27 +341,32 @@ impl ValueType {
             }
             Self::Declared(declared) if declared.named.is_some() => return declared.named,
             Self::Declared(_) | Self::Union(_) => {
-                let each = self.type_alternatives()?.iter().map(Self::value_kinds);
-                return each
-                    .collect::<Option<Vec<_>>>()
-                    .map(|all| all.into_iter().fold(ValueKinds::default(), ValueKinds::union_with));
+                let mut kinds = ValueKinds::default();
+                for alternative in self.type_alternatives()? {
+                    kinds = kinds.union_with(alternative.value_kinds()?);
+                }
+                kinds
             }
         })
     }
 
     /// The kinds without null. `None`: any kind, or none.
     pub fn solid_kinds(&self) -> Option<ValueKinds> {
-        self.value_kinds().map(ValueKinds::without_null).filter(|kinds| !kinds.is_empty())
+        let kinds = self.value_kinds()?.without_null();
+        if kinds.is_empty() { None } else { Some(kinds) }
     }
 
     /// Whether its values are of this kind, or null.
     pub fn is_kind(&self, kind: ValueKind) -> bool {
-        self.solid_kinds().is_some_and(|kinds| kinds.is_only(kind))
+        matches!(self.solid_kinds(), Some(kinds) if kinds.is_only(kind))
     }
 
     /// Whether a value can be null.
     pub fn is_nullable(&self) -> bool {
-        self.value_kinds().is_none_or(|kinds| kinds.contains(ValueKind::Null))
+        match self.value_kinds() {
+            Some(kinds) => kinds.contains(ValueKind::Null),
+            None => true,
+        }
     }
 
     /// Whether it may say more about its values than their kinds, members and items.
@@ -378,18 +384,28 @@ impl ValueType {
         if let Some(all) = self.type_alternatives() {
             return Self::union_of(all.iter().map(Self::structured_type));
         }
-        // Words that are no JSON.
-        let plain = |word: &Value| !word.as_str().is_some_and(|text| text.trim_start().starts_with(['{', '[', '`']));
-        let kept = self.value_kinds().is_some_and(|kinds| !kinds.contains(ValueKind::Text))
-            || self.allowed_values().is_some_and(|words| !words.is_empty() && words.iter().all(plain));
-        if kept {
+        if matches!(self.value_kinds(), Some(kinds) if !kinds.contains(ValueKind::Text)) {
             return self.clone();
         }
-        let holds = |of: &&Self| {
-            of.value_kinds()
-                .is_some_and(|kinds| !kinds.is_empty() && kinds.is_within([ValueKind::Object, ValueKind::List]))
+        // Words that are no JSON.
+        let is_plain = |word: &Value| match word.as_str() {
+            Some(text) => !text.trim_start().starts_with(['{', '[', '`']),
+            None => true,
         };
-        self.json_content().filter(holds).cloned().unwrap_or_default()
+        if let Some(words) = self.allowed_values()
+            && !words.is_empty()
+            && words.iter().all(is_plain)
+        {
+            return self.clone();
+        }
+        if let Some(content) = self.json_content()
+            && let Some(kinds) = content.value_kinds()
+            && !kinds.is_empty()
+            && kinds.is_within([ValueKind::Object, ValueKind::List])
+        {
+            return content.clone();
+        }
+        Self::default()
     }
 
     /// The type of merged objects; later ones take precedence, and values that are not objects are skipped.
@@ -397,18 +413,20 @@ impl ValueType {
         let mut members: NameMap<(Self, bool)> = NameMap::default();
         let mut open = false;
         for layer in layers {
-            let solid = layer.value_kinds().map(ValueKinds::without_null);
-            if solid.is_some_and(|kinds| !kinds.is_empty() && !kinds.contains(ValueKind::Object)) {
+            if matches!(layer.solid_kinds(), Some(kinds) if !kinds.contains(ValueKind::Object)) {
                 continue;
             }
             let sure = layer.is_kind(ValueKind::Object) && !layer.is_nullable() && !layer.is_open();
-            let object = layer.as_object().filter(|_| sure);
+            let object = if sure { layer.as_object() } else { None };
             if !object.is_some_and(ObjectType::is_closed) {
                 open = true;
-                members.values_mut().for_each(|(of, _)| *of = Self::Any);
+                for (of, _) in members.values_mut() {
+                    *of = Self::Any;
+                }
             }
-            for (name, of) in object.into_iter().flat_map(|object| &object.members) {
-                let optional = !object.is_some_and(|object| object.requires_member(name));
+            let Some(object) = object else { continue };
+            for (name, of) in &object.members {
+                let optional = !object.requires_member(name);
                 match members.get_mut(name) {
                     Some((before, missing)) => {
                         *before = if optional { Self::union_of([before.clone(), of.clone()]) } else { of.clone() };

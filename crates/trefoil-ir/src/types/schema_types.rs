@@ -58,7 +58,7 @@ impl DeclaredType {
             _ => return None,
         };
         let decides = |keyword| matches!(effect(keyword), KeywordEffect::Kind | KeywordEffect::Any);
-        (!self.keywords().any(decides)).then_some(all)
+        if self.keywords().any(decides) { None } else { Some(all) }
     }
     /// Whether it may declare more than its kinds, members and items.
     pub(super) fn is_open(&self) -> bool {
@@ -85,15 +85,23 @@ impl ValueType {
                 if kinds.is_only(ValueKind::Object)
                     && only(&["type", "properties", "required", "additionalProperties"]) =>
             {
-                return object(keywords).map_or(Self::OBJECT, |object| Self::Object(Arc::new(object)));
+                return match object(keywords) {
+                    Some(object) => Self::Object(Arc::new(object)),
+                    None => Self::OBJECT,
+                };
             }
             Some(kinds) if kinds.is_only(ValueKind::List) && only(&["type", "items"]) => {
-                return list(keywords).map_or(Self::LIST, |list| Self::List(Arc::new(list)));
+                return match list(keywords) {
+                    Some(list) => Self::List(Arc::new(list)),
+                    None => Self::LIST,
+                };
             }
             _ => {}
         }
         let constant = keywords.get("const");
-        if let Some(scalar) = constant.filter(|_| !whole && only(&["type", "const"]))
+        if let Some(scalar) = constant
+            && !whole
+            && only(&["type", "const"])
             && !matches!(scalar, Value::Object(_) | Value::List(_))
         {
             return Self::Const(scalar.clone());
@@ -103,7 +111,7 @@ impl ValueType {
             return Self::Union(any_of.into());
         }
         let values = match (constant, keywords.get("enum")) {
-            (Some(one), _) => std::slice::from_ref(one),
+            (Some(only), _) => std::slice::from_ref(only),
             (None, all) => all.and_then(Value::as_list).unwrap_or_default(),
         };
         Self::Declared(Arc::new(DeclaredType {
@@ -123,7 +131,7 @@ fn kinds(named: &Value) -> Option<ValueKinds> {
     let kind = |name: &Value| ValueKind::from_name(name.as_str()?);
     match named {
         Value::List(names) => names.iter().map(kind).collect(),
-        one => kind(one).map(ValueKinds::from_kind),
+        name => Some(ValueKinds::from_kind(kind(name)?)),
     }
 }
 
@@ -134,20 +142,23 @@ fn names_integer(schema: &Value) -> bool {
 }
 
 fn forms(keywords: &ValueObject, keyword: &str) -> Vec<ValueType> {
-    keywords.get(keyword).and_then(Value::as_list).into_iter().flatten().map(ValueType::from_schema).collect()
+    let schemas = keywords.get(keyword).and_then(Value::as_list).unwrap_or_default();
+    schemas.iter().map(ValueType::from_schema).collect()
 }
 
 fn object(keywords: &ValueObject) -> Option<ObjectType> {
     if !["properties", "required", "additionalProperties"].iter().any(|keyword| keywords.contains_key(*keyword)) {
         return None;
     }
-    let members = keywords.get("properties").and_then(Value::as_object).into_iter().flatten();
-    let names = |all: &[Value]| all.iter().filter_map(|name| name.as_str().map(Arc::from)).collect();
+    let mut members = NameMap::default();
+    if let Some(Value::Object(properties)) = keywords.get("properties") {
+        for (name, schema) in properties.iter() {
+            members.insert(name.clone(), ValueType::from_schema(schema));
+        }
+    }
     Some(ObjectType {
-        members: members
-            .map(|(name, schema)| (name.clone(), ValueType::from_schema(schema)))
-            .collect::<NameMap<ValueType>>(),
-        required: keywords.get("required").map(|all| all.as_list().map_or_else(Vec::new, names)),
+        members,
+        required: keywords.get("required").map(texts),
         others: match keywords.get("additionalProperties") {
             Some(Value::Bool(false)) => OtherMembers::None,
             Some(Value::Bool(true)) => OtherMembers::Any,
@@ -157,16 +168,31 @@ fn object(keywords: &ValueObject) -> Option<ObjectType> {
     })
 }
 
+/// The texts in a list.
+fn texts(list: &Value) -> Vec<Arc<str>> {
+    let mut texts = Vec::new();
+    for item in list.as_list().unwrap_or_default() {
+        if let Some(text) = item.as_str() {
+            texts.push(Arc::from(text));
+        }
+    }
+    texts
+}
+
 fn list(keywords: &ValueObject) -> Option<ListType> {
     if !["items", "prefixItems", "minItems", "maxItems"].iter().any(|keyword| keywords.contains_key(*keyword)) {
         return None;
     }
-    let count = |keyword: &str| keywords.get(keyword)?.as_f64().filter(|n| *n >= 0.0).map(|n| n as u64);
+    let count = |keyword: &str| match keywords.get(keyword)?.as_f64() {
+        Some(n) if n >= 0.0 => Some(n as u64),
+        _ => None,
+    };
     let items = keywords.get("items");
+    let is_closed = items == Some(&Value::Bool(false));
     Some(ListType {
         first: forms(keywords, "prefixItems"),
-        rest: items.filter(|items| **items != Value::Bool(false)).map(ValueType::from_schema),
-        is_closed: items == Some(&Value::Bool(false)),
+        rest: if is_closed { None } else { items.map(ValueType::from_schema) },
+        is_closed,
         least: count("minItems"),
         most: count("maxItems"),
     })
