@@ -3,9 +3,9 @@
 
 use std::path::PathBuf;
 
+use trefoil_machine::RunLimits;
 use trefoil_machine::journal::GivenPermissions;
 use trefoil_machine::key::own_step;
-use trefoil_machine::RunLimits;
 use trefoil_runtime::RunError;
 
 use crate::durable::StoredRun;

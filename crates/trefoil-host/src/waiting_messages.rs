@@ -64,7 +64,12 @@ const ANSWERS: usize = 3;
 
 /// The commands that answer an item, to copy: one for each answer if there are only a few, otherwise one that asks for the answer, so
 /// that no word of it is taken for one. None if it cannot be answered any more. `all`: as in [`waiting_line`].
-pub fn answer_commands(run: &str, item: &AwaitedActivity, all: &[AwaitedActivity], options: &RunOptions) -> Vec<String> {
+pub fn answer_commands(
+    run: &str,
+    item: &AwaitedActivity,
+    all: &[AwaitedActivity],
+    options: &RunOptions,
+) -> Vec<String> {
     let waiting_run = item.run.as_deref().unwrap_or(run);
     // Nobody can answer it any more.
     if item.settled.is_some() {

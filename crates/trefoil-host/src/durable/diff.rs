@@ -140,9 +140,7 @@ pub async fn compare_runs(store: Arc<dyn Store>, a: &str, b: &str) -> Result<Run
         }
     }
     let output = match (&acts_a.output, &acts_b.output) {
-        (Some(a), Some(b)) => {
-            Some(WordDiff::between_texts(&a.visible_value().to_text(), &b.visible_value().to_text()))
-        }
+        (Some(a), Some(b)) => Some(WordDiff::between_texts(&a.visible_value().to_text(), &b.visible_value().to_text())),
         _ => None,
     };
     Ok(RunDiff { a: side_a, b: side_b, steps, output })

@@ -131,13 +131,22 @@ async fn answers(store: &dyn Store, run: &str) -> trefoil_store::StoreResult<Run
         match entry.kind {
             EntryKind::Scheduled { key, sort, content, .. } if sort == "model" => drop(asked.insert(key, content)),
             EntryKind::Completed { key, value, about } if about.model.is_some() => {
-                let content = about.from.as_ref().map(|cited| cited.content).or_else(|| asked.get(&key).copied());
+                let content = match &about.from {
+                    Some(cited) => Some(cited.content),
+                    None => asked.get(&key).copied(),
+                };
                 came += 1;
-                let one = FoundEntry { run: name.clone(), key: key.clone(), value, about: *about };
-                found.extend(content.map(|content| (key, (came, content, one))));
+                if let Some(content) = content {
+                    let entry = FoundEntry { run: name.clone(), key: key.clone(), value, about: *about };
+                    found.insert(key, (came, content, entry));
+                }
             }
-            // The earlier results of these activities are void.
-            EntryKind::Reopened { again, .. } => again.iter().for_each(|key| drop(found.remove(key))),
+            EntryKind::Reopened { again, .. } => {
+                // The earlier results of these activities are void.
+                for key in &again {
+                    found.remove(key);
+                }
+            }
             _ => {}
         }
     };
@@ -145,8 +154,8 @@ async fn answers(store: &dyn Store, run: &str) -> trefoil_store::StoreResult<Run
     let mut found: Vec<_> = found.into_values().collect();
     found.sort_by_key(|(came, ..)| *came);
     let mut of_run = RunAnswers { called, ..RunAnswers::default() };
-    for (_, content, one) in found {
-        of_run.answers.entry(content).or_default().push(one);
+    for (_, content, entry) in found {
+        of_run.answers.entry(content).or_default().push(entry);
     }
     Ok(of_run)
 }

@@ -40,7 +40,7 @@ impl StoredRun {
             return Err(Error::Store(StoreError::NoContent { run: run.to_owned() }));
         }
         let mut page = store.read_entries(run, 0).await?.into_iter();
-        let Some(EntryKind::Started(started)) = page.next().map(|entry| entry.kind) else {
+        let Some(Entry { kind: EntryKind::Started(started), .. }) = page.next() else {
             return Err(Error::Store(StoreError::NoRun { run: run.to_owned() }));
         };
         let (loaded, origin) = load_run_program(store, run, &started.program).await?;
@@ -85,7 +85,7 @@ impl StoredRun {
 
     /// Whether this step's tools and commands may be repeated already.
     pub(crate) fn may_rerun(&self, step: &String) -> bool {
-        self.rerun.contains(step) || self.started.basis.as_ref().is_some_and(|basis| basis.rerun.contains(step))
+        self.rerun.contains(step) || matches!(&self.started.basis, Some(basis) if basis.rerun.contains(step))
     }
 }
 

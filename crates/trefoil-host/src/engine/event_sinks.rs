@@ -1,9 +1,10 @@
 //! Several watchers of a run, one of which is the handle.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
+use crate::lock::lock;
 use trefoil_runtime::ports::NoEvents;
 use trefoil_runtime::{Event, EventSink};
 
@@ -75,10 +76,6 @@ impl UnreadEvents {
 }
 
 type SharedEvents = Arc<Mutex<UnreadEvents>>;
-
-fn lock(shared: &SharedEvents) -> MutexGuard<'_, UnreadEvents> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Passes events to the handle.
 pub(super) struct HandleSink(SharedEvents);

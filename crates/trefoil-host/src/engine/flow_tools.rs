@@ -198,7 +198,10 @@ impl LoadedTool {
                 let mut diagnostics = report.diagnostics.into_iter();
                 let first = diagnostics.find(|d| d.severity == trefoil_syntax::FindingSeverity::Error);
                 let why = first.map(|d| d.message).unwrap_or_default();
-                return Err(format!("its flow `{}` does not load: {why} (see `trefoil check {}`)", tool.flow, tool.flow));
+                return Err(format!(
+                    "its flow `{}` does not load: {why} (see `trefoil check {}`)",
+                    tool.flow, tool.flow
+                ));
             }
         };
         let flow = Flow::from(loaded);
@@ -216,9 +219,7 @@ impl LoadedTool {
 
     /// Whether the limit that ended the flow's run, and that no option raises, is probably one of its own manifest.
     pub fn is_limited(&self, at: CallSite<'_>) -> bool {
-        let fails = |flow: &trefoil_ir::FlowDefinition| {
-            matches!(&flow.budget, Some(budget) if budget.on_exceeded == OnExceeded::Abort)
-        };
+        let fails = |flow: &trefoil_ir::FlowDefinition| matches!(&flow.budget, Some(budget) if budget.on_exceeded == OnExceeded::Abort);
         self.flow.loaded_target().program.flows.iter().any(fails)
             && !at.meter.allowance_share().is_some_and(Share::was_refused)
     }

@@ -227,12 +227,10 @@ fn read_by_settings(parts: &EngineParts, hosts: &RunHosts, call: &ToolCall) -> V
                 None => Vec::new(),
             }
         }
-        ToolKind::Python if !hosts.is_before(&call.name, &call.kind) => {
-            match &parts.python {
-                Some(python) => python.environment.required_holes(),
-                None => Vec::new(),
-            }
-        }
+        ToolKind::Python if !hosts.is_before(&call.name, &call.kind) => match &parts.python {
+            Some(python) => python.environment.required_holes(),
+            None => Vec::new(),
+        },
         _ => Vec::new(),
     }
 }

@@ -106,8 +106,9 @@ pub fn add_findings(report: &mut LoadReport, found: &FoundErrors) {
     let files = all.adopt_files(found.source_files());
     for d in found.found_diagnostics() {
         let d = in_files(d.clone(), &files);
-        let same =
-            |known: &Diagnostic| (known.rule, known.file, known.span, &known.message) == (d.rule, d.file, d.span, &d.message);
+        let same = |known: &Diagnostic| {
+            (known.rule, known.file, known.span, &known.message) == (d.rule, d.file, d.span, &d.message)
+        };
         if !report.diagnostics.iter().any(same) {
             report.diagnostics.push(d);
         }

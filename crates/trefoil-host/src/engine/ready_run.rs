@@ -440,11 +440,9 @@ impl Engine {
             return self.clone();
         }
         let (asked, flows) = (find_questions(program), self.flow_tools());
-        let is_known = |name: &str| {
-            match match_questions(&asked, name) {
-                Ok(found) if found.is_empty() => matches!(&flows, Some(flows) if flows.may_ask(name, program)),
-                Ok(_) | Err(_) => true,
-            }
+        let is_known = |name: &str| match match_questions(&asked, name) {
+            Ok(found) if found.is_empty() => matches!(&flows, Some(flows) if flows.may_ask(name, program)),
+            Ok(_) | Err(_) => true,
         };
         self.clone().with_parts(|parts| {
             for text in std::mem::take(&mut parts.typed_answers) {

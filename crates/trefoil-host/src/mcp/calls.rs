@@ -5,7 +5,7 @@
 //! answer is stored with its run.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use rmcp::model::{
@@ -22,6 +22,7 @@ use super::question::{ClientQuestion, QuestionInbox, QuestionReply};
 use super::result::error_result;
 use super::running_calls::RunningCalls;
 use crate::command::RunOptions;
+use crate::lock::lock;
 
 /// The key of the question in a response.
 const QUESTION: &str = "question";
@@ -61,7 +62,7 @@ impl ServerCalls {
     ) -> Result<CallToolResponse, ErrorData> {
         let (asks, questions) = mpsc::unbounded_channel();
         let mut engine = (*tool.engine).clone();
-        if context.client_capabilities().is_some_and(|can| can.elicitation.is_some()) {
+        if matches!(context.client_capabilities(), Some(can) if can.elicitation.is_some()) {
             engine = engine.humans(QuestionInbox { questions: asks, is_stored: self.options.is_some() });
         }
         let input = match tool.parse_input(request.arguments) {
@@ -90,8 +91,7 @@ impl ServerCalls {
     /// The waiting call with this state.
     pub fn taken_up(&self, tool: &str, state: &str) -> Option<ParkedCall> {
         let mut parked = self.lock_parked();
-        let is_it = parked.get(state).is_some_and(|one| one.tool == tool);
-        is_it.then(|| parked.remove(state)).flatten()
+        if parked.get(state)?.tool == tool { parked.remove(state) } else { None }
     }
 
     /// Interrupts all runs, and those that start later. Stored ones can be resumed.
@@ -102,10 +102,10 @@ impl ServerCalls {
     /// Interrupts all runs, and waits until they have ended.
     pub async fn stop_runs(&self, patience: Duration) {
         self.interrupt_runs();
-        let parked: Vec<ParkedCall> = self.lock_parked().drain().map(|(_, one)| one).collect();
+        let parked: Vec<ParkedCall> = self.lock_parked().drain().map(|(_, call)| call).collect();
         let ended = async {
-            for one in parked {
-                one.finish_unanswered().await;
+            for call in parked {
+                call.finish_unanswered().await;
             }
             while !self.running.is_empty() {
                 tokio::time::sleep(Duration::from_millis(5)).await;
@@ -151,7 +151,7 @@ impl ServerCalls {
     }
 
     fn lock_parked(&self) -> MutexGuard<'_, HashMap<String, ParkedCall>> {
-        self.parked.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.parked)
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::Run;
+use crate::lock::lock;
 use trefoil_runtime::CancelSwitch;
 
 /// The runs in progress, also of calls that wait for an answer.
@@ -30,7 +31,7 @@ impl RunningCalls {
     }
 
     fn runs(&self) -> MutexGuard<'_, HashMap<String, CancelSwitch>> {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.runs)
     }
 }
 

@@ -153,10 +153,15 @@ impl Engine {
     async fn is_idle(&self, store: &dyn Store, run: &str) -> Result<()> {
         let _ = store.reclaim_runs(store.clock().wall_ms()).await;
         let record = store.record(run).await?;
-        let Some((owner, until)) = record.owner.filter(|_| record.status == Status::Running) else { return Ok(()) };
+        if record.status != Status::Running {
+            return Ok(());
+        }
+        let Some((owner, until)) = record.owner else { return Ok(()) };
         // A run of this process is released a moment after it has stopped.
-        let is_released = self.owner().is_some_and(|own| own.name() == owner && !own.holds_run(run));
-        if is_released {
+        if let Some(own) = self.owner()
+            && own.name() == owner
+            && !own.holds_run(run)
+        {
             return Ok(());
         }
         Err(Error::Store(StoreError::Held { run: run.to_owned(), owner, until }))

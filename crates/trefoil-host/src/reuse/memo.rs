@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use trefoil_machine::{Entry, EntryKind};
 use trefoil_machine::key::label_path;
 use trefoil_machine::machine::FailureScan;
 use trefoil_machine::step_path::{describe_alternatives, is_marked, join_path, step_places};
+use trefoil_machine::{Entry, EntryKind};
 use trefoil_runtime::RunError;
 use trefoil_runtime::driver::memo::Memo;
 use trefoil_store::{Status, Store};

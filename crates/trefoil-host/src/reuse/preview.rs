@@ -333,9 +333,7 @@ async fn look_once(
     };
     // A step that the flow does not have any more comes no later.
     let places = places_of(&flow.loaded_target().program);
-    let is_later = |line: &ActivityDecision| {
-        !is_done && places.contains(&*RunPath::from_key(&line.key).label_path())
-    };
+    let is_later = |line: &ActivityDecision| !is_done && places.contains(&*RunPath::from_key(&line.key).label_path());
     let mut unused = lines.unused_results();
     unused.retain(|line| !is_later(line));
     let mut coming = Vec::new();

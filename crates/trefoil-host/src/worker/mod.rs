@@ -135,14 +135,13 @@ impl RunWorker {
             self.stop(requests, matches!(why, WorkerStop::Asked)).await;
         }
         let released = self.engines.of_project.release_runs().await;
-        match why {
-            WorkerStop::Unusable(error) => Err(WorkerError::Store(error)),
-            WorkerStop::Asked => released.map(|()| WorkerEnd::Stopped).map_err(WorkerError::Release),
-            WorkerStop::Idle => {
-                let left = self.elsewhere.len();
-                released.map(|()| WorkerEnd::Idle { left }).map_err(WorkerError::Release)
-            }
-        }
+        let end = match why {
+            WorkerStop::Unusable(error) => return Err(WorkerError::Store(error)),
+            WorkerStop::Asked => WorkerEnd::Stopped,
+            WorkerStop::Idle => WorkerEnd::Idle { left: self.elsewhere.len() },
+        };
+        released.map_err(WorkerError::Release)?;
+        Ok(end)
     }
 
     async fn until_stopped(&mut self, requests: &mut impl StopRequests) -> WorkerStop {
@@ -173,15 +172,24 @@ impl RunWorker {
 
     /// Claims as many runs as there is capacity for. Returns whether no run waits or is in progress.
     async fn claim_runs(&mut self) -> Result<bool, StoreError> {
-        if self.reclaimed.is_none_or(|at| at.elapsed() >= RECLAIM) {
+        let is_due = match self.reclaimed {
+            Some(at) => at.elapsed() >= RECLAIM,
+            None => true,
+        };
+        if is_due {
             self.reclaimed = Some(Instant::now());
             self.store.reclaim_runs(self.store.clock().wall_ms()).await?;
         }
         let room = self.limits.concurrency.saturating_sub(self.under_way.len());
         if room > 0 {
             let time = Instant::now();
-            let left = self.elsewhere.iter().filter(|(_, (until, _))| *until > time).map(|(run, _)| run.clone());
-            let share = ClaimShare { except: left.collect(), most: room, per_flow: self.limits.per_flow };
+            let mut except = Vec::new();
+            for (run, (until, _)) in &self.elsewhere {
+                if *until > time {
+                    except.push(run.clone());
+                }
+            }
+            let share = ClaimShare { except, most: room, per_flow: self.limits.per_flow };
             for hold in self.owner.take_runs(share).await? {
                 self.begin(hold);
             }
@@ -207,7 +215,7 @@ impl RunWorker {
                 Err(_) => return,
             },
         };
-        let interrupted = self.under_way.remove(&run).is_some_and(|cancel| cancel.is_stopping());
+        let interrupted = matches!(self.under_way.remove(&run), Some(cancel) if cancel.is_stopping());
         match ended {
             ContinuationEnd::Taken => {}
             ContinuationEnd::Refused(why) => {
@@ -232,7 +240,10 @@ impl RunWorker {
 
     /// Leaves a run to other workers for a while.
     fn leave(&mut self, run: String) {
-        let pause = self.elsewhere.get(&run).map_or(AGAIN, |(_, pause)| (*pause * 2).min(LATEST));
+        let pause = match self.elsewhere.get(&run) {
+            Some((_, pause)) => (*pause * 2).min(LATEST),
+            None => AGAIN,
+        };
         self.elsewhere.insert(run, (Instant::now() + pause, pause));
     }
 
@@ -240,7 +251,8 @@ impl RunWorker {
     /// that cannot be used, ends the wait for that work; another one ends everything.
     async fn stop(&mut self, mut requests: impl StopRequests, drains: bool) {
         let runs = self.under_way.len();
-        let drain = Some(self.limits.drain).filter(|drain| drains && runs > 0 && !drain.is_zero());
+        let may_drain = drains && runs > 0 && !self.limits.drain.is_zero();
+        let drain = if may_drain { Some(self.limits.drain) } else { None };
         self.watch.take_event(WorkerEvent::Stopping { runs, drain });
         if let Some(drain) = drain {
             self.under_way.values().for_each(CancelSwitch::drain_runs);

@@ -13,12 +13,10 @@ impl ProgramPrinter<'_> {
     pub(super) fn format_expression(&self, expr: &ValueExpression) -> String {
         match expr {
             ValueExpression::Const(value) => value_json(value),
-            ValueExpression::Template(text) => {
-                match text.template.literal_text().filter(|literal| !literal.trim().is_empty()) {
-                    Some(literal) => value_json(&literal.into()),
-                    None => format!("text {}", self.format_template(text)),
-                }
-            }
+            ValueExpression::Template(text) => match text.template.literal_text() {
+                Some(literal) if !literal.trim().is_empty() => value_json(&literal.into()),
+                _ => format!("text {}", self.format_template(text)),
+            },
             ValueExpression::Typed(text) => format!("typed {}", self.format_template(text)),
             ValueExpression::Read(source) => self.format_source(source),
             ValueExpression::Object(members) => {
@@ -106,7 +104,10 @@ impl ProgramPrinter<'_> {
         let mut all: Vec<String> = Vec::new();
         for reference in references {
             let source = sources.get(reference.binding.source as usize);
-            let mut target = source.map_or_else(|| "?".to_owned(), |s| self.format_source(s));
+            let mut target = match source {
+                Some(source) => self.format_source(source),
+                None => "?".to_owned(),
+            };
             for segment in reference.path.iter().skip(usize::from(reference.binding.skip)) {
                 target.push('.');
                 target.push_str(&segment.name);
@@ -139,7 +140,8 @@ impl ProgramPrinter<'_> {
             Source::Secrets => "secrets".to_owned(),
             Source::RunId => "run_id".to_owned(),
             Source::Spent(slots) => {
-                format!("spent({})", slots.iter().map(|s| self.slot(*s)).collect::<Vec<_>>().join(", "))
+                let names: Vec<_> = slots.iter().map(|slot| self.slot(*slot)).collect();
+                format!("spent({})", names.join(", "))
             }
             Source::Result => "result".to_owned(),
             Source::Failure => "failure".to_owned(),
@@ -153,8 +155,9 @@ impl ProgramPrinter<'_> {
     }
     fn part(&self, part: &ComposedPart) -> String {
         let ComposedPart { at, slot, member } = part;
-        let at = if at.is_empty() { "*".to_owned() } else { at.iter().map(|s| word(s)).collect::<Vec<_>>().join(".") };
-        format!("{at}: {}", dotted(self.slot(*slot), member))
+        let words: Vec<_> = at.iter().map(|segment| word(segment)).collect();
+        let place = if words.is_empty() { "*".to_owned() } else { words.join(".") };
+        format!("{place}: {}", dotted(self.slot(*slot), member))
     }
 }
 

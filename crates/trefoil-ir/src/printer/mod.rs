@@ -52,10 +52,17 @@ fn program_text(program: &Program, files: Option<&SourceFiles>) -> String {
 
 /// The names of a flow's slots: `$name`, or `$name#index` if two have the same name.
 fn unique_names(flow: &FlowDefinition) -> Vec<String> {
-    let slots = flow.slots.iter().map(|Slot { name, writes: _ }| &**name).enumerate();
-    let mut seen = HashSet::default();
-    let twice: HashSet<&str> = slots.clone().map(|(_, name)| name).filter(|n| !seen.insert(*n)).collect();
-    slots.map(|(i, name)| if twice.contains(name) { format!("${name}#{i}") } else { format!("${name}") }).collect()
+    let (mut seen, mut twice) = (HashSet::<&str>::default(), HashSet::<&str>::default());
+    for Slot { name, writes: _ } in flow.slots.iter() {
+        if !seen.insert(name) {
+            twice.insert(name);
+        }
+    }
+    let mut names = Vec::new();
+    for (i, Slot { name, writes: _ }) in flow.slots.iter().enumerate() {
+        names.push(if twice.contains(&**name) { format!("${name}#{i}") } else { format!("${name}") });
+    }
+    names
 }
 
 /// The text so far, and the slot names of the current flow.
@@ -114,7 +121,10 @@ impl<'p> ProgramPrinter<'p> {
     }
     /// The printed name of a part of a structure: its name, in the canonical form its number.
     fn part_name(&self, index: usize, name: Option<&str>) -> String {
-        name.filter(|_| self.files.is_some()).map_or_else(|| index.to_string(), str::to_owned)
+        match name {
+            Some(name) if self.files.is_some() => name.to_owned(),
+            _ => index.to_string(),
+        }
     }
     fn program(&mut self) {
         // Steps are printed in their flows. The hash is that of the source text.
@@ -225,7 +235,12 @@ impl<'p> ProgramPrinter<'p> {
 
 /// `base.a.b`.
 fn dotted(base: String, path: &[std::sync::Arc<str>]) -> String {
-    path.iter().fold(base, |all, segment| all + "." + &word(segment))
+    let mut text = base;
+    for segment in path {
+        text.push('.');
+        text.push_str(&word(segment));
+    }
+    text
 }
 
 /// A name in backticks. Characters that could end it, or the line, are escaped.

@@ -69,7 +69,10 @@ fn state_draft(schema: &mut Json) -> Draft {
     if let Some((_, _, address)) = known {
         members.insert("$schema".to_owned(), (*address).into());
     }
-    known.map_or(Draft::Draft202012, |(_, draft, _)| *draft)
+    match known {
+        Some((_, draft, _)) => *draft,
+        None => Draft::Draft202012,
+    }
 }
 
 /// The JSON pointers of what the draft does not allow.
@@ -106,7 +109,7 @@ fn loosen(schema: &mut Json, pointer: &str) -> Option<Json> {
                 return items.get_mut(index).map(|item| std::mem::replace(item, anything()));
             }
             // The places of later items change, so each round removes one.
-            (index < items.len()).then(|| items.remove(index))
+            if index < items.len() { Some(items.remove(index)) } else { None }
         }
         _ => None,
     }

@@ -307,9 +307,11 @@ impl SchemaCost {
                     }
                 }
                 ("patternProperties", Json::Object(members)) => {
-                    for schema in keyword.as_object().into_iter().flat_map(Map::values) {
-                        for member in members.values() {
-                            self.walk(schema, member, depth, left)?;
+                    if let Some(schemas) = keyword.as_object() {
+                        for schema in schemas.values() {
+                            for member in members.values() {
+                                self.walk(schema, member, depth, left)?;
+                            }
                         }
                     }
                 }
@@ -430,11 +432,17 @@ impl SchemaCost {
 type SeenSchemas = HashMap<usize, Option<u64>>;
 
 /// The subschemas of a keyword that apply to the same part of the value.
-fn applied_here<'s>(key: &str, keyword: &'s Json) -> impl Iterator<Item = &'s Json> {
-    let one = SAME_ONE.contains(&key).then_some(keyword);
-    let list = keyword.as_array().filter(|_| SAME_MANY.contains(&key)).into_iter().flatten();
-    let named = keyword.as_object().filter(|_| matches!(key, "dependentSchemas" | "dependencies"));
-    one.into_iter().chain(list).chain(named.into_iter().flat_map(Map::values))
+fn applied_here<'s>(key: &str, keyword: &'s Json) -> Vec<&'s Json> {
+    let mut applied = Vec::new();
+    if SAME_ONE.contains(&key) {
+        applied.push(keyword);
+    }
+    match keyword {
+        Json::Array(schemas) if SAME_MANY.contains(&key) => applied.extend(schemas),
+        Json::Object(schemas) if matches!(key, "dependentSchemas" | "dependencies") => applied.extend(schemas.values()),
+        _ => {}
+    }
+    applied
 }
 
 /// Whether a value has fewer parts than `most`.
@@ -456,12 +464,12 @@ fn percent_decoded(text: &str) -> String {
     let mut rest = text.as_bytes();
     while let Some((first, after)) = rest.split_first() {
         let hex = after.get(..2).and_then(|h| u8::from_str_radix(std::str::from_utf8(h).ok()?, 16).ok());
-        match hex.filter(|_| *first == b'%') {
-            Some(byte) => {
+        match hex {
+            Some(byte) if *first == b'%' => {
                 bytes.push(byte);
                 rest = after.get(2..).unwrap_or_default();
             }
-            None => {
+            _ => {
                 bytes.push(*first);
                 rest = after;
             }

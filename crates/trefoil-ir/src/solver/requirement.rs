@@ -44,8 +44,11 @@ impl ConditionSolver<'_> {
         };
         let ways: Vec<Option<Vec<ValueRequirement>>> = parts.iter().map(|part| self.requirements(part)).collect();
         if let TestTree::All(_) = claim {
-            let all: Option<Vec<_>> = ways.into_iter().collect();
-            return all.map(|all| all.into_iter().flatten().collect());
+            let mut all = Vec::new();
+            for requirements in ways {
+                all.extend(requirements?);
+            }
+            return Some(all);
         }
         self.choose(ways.into_iter().flatten().collect())
     }
@@ -67,7 +70,8 @@ impl ConditionTest<'_> {
         let Some((comparison, right)) = self.compared else {
             let truth = ValueConstraint::Truthy(self.holds);
             return match constant_value(self.left) {
-                Some(value) => truth.accepts_value(&value.to_json()).then(Vec::new),
+                Some(value) if truth.accepts_value(&value.to_json()) => Some(Vec::new()),
+                Some(_) => None,
                 None => Some(vec![ReferenceTerm::from_expression(self.left)?.wants(truth)]),
             };
         };
@@ -107,7 +111,7 @@ impl ReferenceTerm {
             },
             ConditionExpression::Call(BuiltinFunction::Len | BuiltinFunction::Length, arguments) => {
                 let inner = Self::from_expression(arguments.first()?)?;
-                (inner.shift == 0.0).then_some(Self { length: true, ..inner })
+                if inner.shift == 0.0 { Some(Self { length: true, ..inner }) } else { None }
             }
             ConditionExpression::Call(
                 BuiltinFunction::Str
@@ -202,10 +206,18 @@ impl ReferenceTerm {
 /// The lengths in an order to a bound.
 fn lengths(order: ComparisonOperator, bound: f64) -> Option<ValueConstraint> {
     let NumberRange { low, high, .. } = NumberRange::from_comparison(order, bound)?;
-    let low = low.map_or(0.0, |(n, is_in)| if is_in { n.ceil() } else { n.floor() + 1.0 });
-    let high = high.map_or(f64::INFINITY, |(n, is_in)| if is_in { n.floor() } else { n.ceil() - 1.0 });
+    let low = match low {
+        Some((n, true)) => n.ceil(),
+        Some((n, false)) => n.floor() + 1.0,
+        None => 0.0,
+    };
+    let high = match high {
+        Some((n, true)) => n.floor(),
+        Some((n, false)) => n.ceil() - 1.0,
+        None => f64::INFINITY,
+    };
     // Casts saturate at the limits.
-    (high >= 0.0).then_some(ValueConstraint::Length(low.max(0.0) as usize, high as usize))
+    if high >= 0.0 { Some(ValueConstraint::Length(low.max(0.0) as usize, high as usize)) } else { None }
 }
 
 #[cfg(test)]
