@@ -182,8 +182,8 @@ impl FlowCalls {
             return None;
         }
         let record = self.0.engine.owner()?.store().record(&outcome.run).await.ok();
-        let is_stored = matches!(&record, Some(record) if !record.status.is_end());
-        if !is_stored && !is_unwritten {
+        let is_open = matches!(&record, Some(record) if !record.status.is_end());
+        if !is_open && !is_unwritten {
             return None;
         }
         let run = outcome.run.clone();

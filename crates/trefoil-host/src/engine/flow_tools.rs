@@ -219,7 +219,10 @@ impl LoadedTool {
 
     /// Whether the limit that ended the flow's run, and that no option raises, is probably one of its own manifest.
     pub fn is_limited(&self, at: CallSite<'_>) -> bool {
-        let fails = |flow: &trefoil_ir::FlowDefinition| matches!(&flow.budget, Some(budget) if budget.on_exceeded == OnExceeded::Abort);
+        let fails = |flow: &trefoil_ir::FlowDefinition| match &flow.budget {
+            Some(budget) => budget.on_exceeded == OnExceeded::Abort,
+            None => false,
+        };
         self.flow.loaded_target().program.flows.iter().any(fails)
             && !at.meter.allowance_share().is_some_and(Share::was_refused)
     }
