@@ -28,9 +28,13 @@ pub(crate) fn find_model_calls(program: &Program, name: &str) -> NamedModelCalls
         let places = step_places(program, |step| step.label.is_some());
         let whole = places.iter().filter(|place| place.is_named_as_a_whole(name));
         let found = find_steps(name, whole.map(|place| (place, &place.key)));
-        let (own, others): (Vec<_>, Vec<_>) = places.iter().partition(|place| found.contains(&&place.key));
-        queue = own.iter().map(|place| place.id).collect();
-        elsewhere = others.into_iter().find(|other| queue.contains(&other.id)).cloned();
+        for place in &places {
+            if found.contains(&&place.key) {
+                queue.push(place.id);
+            }
+        }
+        let is_elsewhere = |place: &&StepPlace| !found.contains(&&place.key) && queue.contains(&place.id);
+        elsewhere = places.iter().find(is_elsewhere).cloned();
     }
     while let Some(id) = queue.pop() {
         if !steps.insert(id) {
@@ -44,16 +48,21 @@ pub(crate) fn find_model_calls(program: &Program, name: &str) -> NamedModelCalls
             }
         }
     }
-    let speaker = |id: &StepId| match &program.steps[*id].kind {
-        StepKind::Model(call) => Some(&call.speaker),
-        _ => None,
-    };
-    let mut found =
-        NamedModelCalls { calls: steps.iter().copied().filter(|id| speaker(id).is_some()).collect(), shared: None };
-    let Some(first) = found.calls.first().and_then(speaker) else { return found };
-    found.shared = elsewhere.map(|other: StepPlace| (other.key.as_str().into(), first.clone()));
-    let reachable = walk::reachable_steps(program, program.entry).into_iter();
-    for step in reachable.filter(|(_, id)| !steps.contains(id)).map(|(_, id)| &program.steps[id]) {
+    let mut found = NamedModelCalls::default();
+    let mut first_agent = None;
+    for id in &steps {
+        if let StepKind::Model(call) = &program.steps[*id].kind {
+            found.calls.insert(*id);
+            first_agent.get_or_insert(&call.speaker);
+        }
+    }
+    let Some(agent) = first_agent else { return found };
+    found.shared = elsewhere.map(|other| (other.key.as_str().into(), agent.clone()));
+    for (_, id) in walk::reachable_steps(program, program.entry) {
+        if steps.contains(&id) {
+            continue;
+        }
+        let step = &program.steps[id];
         let both = walk::callees_of(step).into_iter().find(|flow| flows.contains(flow));
         if let (Some(flow), Some(label)) = (both, &step.label) {
             found.shared = Some((label.clone(), program.flows[flow].name.clone()));

@@ -67,8 +67,8 @@ impl ModelOverride {
     /// The message for a provider that is certainly misspelt, which can be said before any settings are read: no declared
     /// provider may have such a name (see [`find_misspelled_provider`]).
     pub fn unknown_provider(&self) -> Option<String> {
-        let wrong = self.named_providers().find(|provider| find_misspelled_provider(provider).is_some())?;
-        Some(unknown_provider_message(wrong, Registry::known_providers()))
+        let misspelled = self.named_providers().find(|provider| find_misspelled_provider(provider).is_some())?;
+        Some(unknown_provider_message(misspelled, Registry::known_providers()))
     }
 }
 
@@ -95,47 +95,71 @@ impl std::str::FromStr for ModelOverride {
         if text == "embedded" {
             return Ok(Self::Embedded);
         }
-        if let Some(file) = text.strip_prefix("scripted=").filter(|f| !f.is_empty()) {
+        if let Some(file) = text.strip_prefix("scripted=")
+            && !file.is_empty()
+        {
             return Ok(Self::Scripted(file.into()));
         }
-        let named = |text: &str| match text.split_once(':') {
-            Some((provider, model)) if !provider.is_empty() && !provider.contains('=') && !model.is_empty() => {
-                Some((Arc::from(provider), Arc::from(model)))
-            }
-            _ => None,
+        let (name, model) = split_name(text);
+        let Some((provider, model)) = split_provider(model) else {
+            let error = PlanError::new(format!("`{text}` is not a model"));
+            let help = "write `embedded`, `scripted=FILE`, `provider:name`, or `NAME=provider:name` for one alias, agent or step";
+            return Err(error.help(help));
         };
-        // A name may contain `=` and `:`, and so may a model; a provider contains no `=`.
-        let splits = text.match_indices('=').filter_map(|(at, _)| Some((text.get(..at)?, text.get(at + 1..)?)));
-        let splits: Vec<_> = splits.filter(|(name, _)| !name.is_empty()).collect();
-        let is_known = |model: &str| {
-            model.split_once(':').is_some_and(|(one, _)| Registry::known_providers().any(|own| own == one))
-        };
-        let is_model = |(_, model): &&(&str, &str)| named(model).is_some();
-        let mapping = match splits.iter().find(|(_, model)| is_known(model)) {
-            None if is_known(text) => None,
-            None => splits.iter().find(is_model).copied(),
-            known => known.copied(),
-        };
-        let found = match mapping {
-            Some((name, model)) => named(model).map(|(provider, model)| Self::For {
-                name: name.into(),
-                provider,
-                model,
-                others: Vec::new(),
-            }),
-            None => named(text).map(|(provider, model)| Self::Named { provider, model }),
-        };
-        found.ok_or_else(|| {
-            PlanError::new(format!("`{text}` is not a model"))
-                .help("write `embedded`, `scripted=FILE`, `provider:name`, or `NAME=provider:name` for one alias, agent or step")
+        let (provider, model) = (provider.into(), model.into());
+        Ok(match name {
+            Some(name) => Self::For { name: name.into(), provider, model, others: Vec::new() },
+            None => Self::Named { provider, model },
         })
+    }
+}
+
+/// The name before a model, if there is one, and the model. A name may contain `=` and `:`, and so may a model; a provider
+/// contains no `=`.
+fn split_name(text: &str) -> (Option<&str>, &str) {
+    let mut splits = Vec::new();
+    for (at, _) in text.match_indices('=') {
+        if let (Some(name), Some(model)) = (text.get(..at), text.get(at + 1..))
+            && !name.is_empty()
+        {
+            splits.push((name, model));
+        }
+    }
+    for &(name, model) in &splits {
+        if has_known_provider(model) {
+            return (Some(name), model);
+        }
+    }
+    if has_known_provider(text) {
+        return (None, text);
+    }
+    for (name, model) in splits {
+        if split_provider(model).is_some() {
+            return (Some(name), model);
+        }
+    }
+    (None, text)
+}
+
+fn has_known_provider(model: &str) -> bool {
+    let Some((provider, _)) = model.split_once(':') else { return false };
+    Registry::known_providers().any(|known| known == provider)
+}
+
+/// The provider and the name of a model.
+fn split_provider(model: &str) -> Option<(&str, &str)> {
+    match model.split_once(':') {
+        Some((provider, name)) if !provider.is_empty() && !provider.contains('=') && !name.is_empty() => {
+            Some((provider, name))
+        }
+        _ => None,
     }
 }
 
 /// The known provider that a name almost certainly means: a single character is different.
 pub fn find_misspelled_provider(provider: &str) -> Option<&'static str> {
     let near = suggestions::find_near_match(provider, Registry::known_providers())?;
-    Some(near.name).filter(|_| near.sure && near.distance == 1)
+    if near.sure && near.distance == 1 { Some(near.name) } else { None }
 }
 
 /// How to fix an unknown provider: use the name that was probably meant, or declare it.
@@ -282,28 +306,34 @@ impl ModelPlan {
 
 /// The argument for every call; there may be at most one.
 fn everything(chosen: &[ModelOverride]) -> Result<Option<&ModelOverride>, PlanError> {
-    let mut all = chosen.iter().filter(|c| !matches!(c, ModelOverride::For { .. }));
-    let first = all.next();
-    if all.any(|other| Some(other) != first) {
-        let error = PlanError::new("`--model` names more than one model for every call");
-        return Err(error.help("use `NAME=provider:name` for an alias, an agent or a step"));
+    let mut for_all = None;
+    let mut is_any_named = false;
+    for argument in chosen {
+        match for_all {
+            _ if matches!(argument, ModelOverride::For { .. }) => is_any_named = true,
+            None => for_all = Some(argument),
+            Some(first) if first == argument => {}
+            Some(_) => {
+                let error = PlanError::new("`--model` names more than one model for every call");
+                return Err(error.help("use `NAME=provider:name` for an alias, an agent or a step"));
+            }
+        }
     }
-    let alone = matches!(first, Some(ModelOverride::Embedded | ModelOverride::Scripted(_)));
-    if alone && chosen.iter().any(|c| matches!(c, ModelOverride::For { .. })) {
+    if is_any_named && matches!(for_all, Some(ModelOverride::Embedded | ModelOverride::Scripted(_))) {
         let error =
             PlanError::new("`embedded` and `scripted=FILE` answer every call, so they must be the only `--model`");
         return Err(error.help("remove the other `--model` arguments"));
     }
-    Ok(first)
+    Ok(for_all)
 }
 
 /// Whether a program has an alias, an agent or a step with this name.
 pub fn has_name(program: &Program, name: &str) -> bool {
-    let inside = || {
-        let found = find_model_calls(program, name);
-        found.shared.is_none() && !found.calls.is_empty()
-    };
-    is_known(program, name) || inside()
+    if is_known(program, name) {
+        return true;
+    }
+    let found = find_model_calls(program, name);
+    found.shared.is_none() && !found.calls.is_empty()
 }
 
 /// Whether the name is that of a model call or its agent or alias.
@@ -333,7 +363,9 @@ fn nobody(program: &Program, name: &str) -> PlanError {
         if let StepKind::Model(call) = &step.kind {
             known.extend(step.label.as_deref());
             known.push(&call.speaker);
-            known.extend(call.model.provider.is_none().then_some(&*call.model.name));
+            if call.model.provider.is_none() {
+                known.push(&call.model.name);
+            }
         }
     }
     let bare = label_path(name);
@@ -343,9 +375,11 @@ fn nobody(program: &Program, name: &str) -> PlanError {
     }
     let calls = step_places(program, |step| matches!(step.kind, StepKind::Tool(_)));
     let error = PlanError::new(format!("no alias, agent or step is named `{name}`"));
-    if let Some(inner) = calls.iter().find_map(|call| call.names_inside(name).next()) {
-        let help = "if it is a step of the flow that this step calls, its model is for all calls";
-        return error.help(format!("{help}: write `--model {inner}=provider:name`"));
+    for call in &calls {
+        if let Some(inner) = call.names_inside(name).next() {
+            let help = "if it is a step of the flow that this step calls, its model is for all calls";
+            return error.help(format!("{help}: write `--model {inner}=provider:name`"));
+        }
     }
     known.retain(|known| has_name(program, known));
     let mut told = BTreeSet::new();
@@ -357,54 +391,85 @@ fn nobody(program: &Program, name: &str) -> PlanError {
     }
 }
 
+/// What a `--model` argument names, of what a call belongs to. The first has precedence.
+#[derive(PartialEq, PartialOrd)]
+enum NamedPart {
+    Path,
+    Label,
+    Around,
+    Agent,
+    Alias,
+    EveryCall,
+}
+
+/// The calls inside of the steps that arguments name, by name.
+type CallsInside<'c> = Vec<(&'c str, BTreeSet<StepId>)>;
+
+fn find_calls_inside<'c>(program: &Program, chosen: &'c [ModelOverride]) -> CallsInside<'c> {
+    let mut inside = Vec::new();
+    for argument in chosen {
+        if let ModelOverride::For { name, .. } = argument
+            && !is_known(program, name)
+        {
+            let found = find_model_calls(program, name);
+            if found.shared.is_none() {
+                inside.push((&**name, found.calls));
+            }
+        }
+    }
+    inside
+}
+
+/// What a name means of what a call belongs to; `None`: nothing.
+fn named_part(
+    name: &str,
+    caller: &ModelCaller<'_>,
+    choice: &ModelChoice,
+    inside: &CallsInside<'_>,
+) -> Option<NamedPart> {
+    let is_around = inside.iter().any(|(around, calls)| *around == name && calls.contains(&caller.step));
+    // `b`, or a step without a label, in `x/b`.
+    let is_path = match (name.rsplit_once('/'), caller.label) {
+        (Some((_, last)), Some(label)) => is_around && label == last,
+        (Some(_), None) => is_around,
+        (None, _) => false,
+    };
+    match () {
+        () if is_path => Some(NamedPart::Path),
+        () if caller.label == Some(name) => Some(NamedPart::Label),
+        () if is_around => Some(NamedPart::Around),
+        () if **caller.speaker == *name => Some(NamedPart::Agent),
+        () if choice.provider.is_none() && *choice.name == *name => Some(NamedPart::Alias),
+        () => None,
+    }
+}
+
 /// Writes the chosen models into the program. A choice for a step takes precedence over one for its agent, then an
-/// alias, then every call. Returns the fallback models.
+/// alias, then every call; of two for the same, the last one counts. Returns the fallback models.
 fn aim(program: &mut Program, chosen: &[ModelOverride]) -> StepFallbacks {
     let mut fallbacks = StepFallbacks::default();
-    let inside: Vec<(&Arc<str>, BTreeSet<StepId>)> = chosen
-        .iter()
-        .filter_map(|c| match c {
-            ModelOverride::For { name, .. } if !is_known(program, name) => {
-                Some((name, find_model_calls(program, name)))
-            }
-            _ => None,
-        })
-        .filter(|(_, found)| found.shared.is_none())
-        .map(|(name, found)| (name, found.calls))
-        .collect();
-    for (ModelCaller { step, label, speaker }, choice) in program.model_choices() {
-        let named = |matches: &dyn Fn(&str) -> bool| {
-            chosen.iter().rev().find_map(|c| match c {
-                ModelOverride::For { name, provider, model, others } if matches(name) => {
-                    Some((provider, model, &**others))
+    let inside = find_calls_inside(program, chosen);
+    for (caller, choice) in program.model_choices() {
+        let mut best = None;
+        for argument in chosen {
+            let (part, aimed) = match argument {
+                ModelOverride::Embedded | ModelOverride::Scripted(_) => continue,
+                ModelOverride::Named { provider, model } => (NamedPart::EveryCall, (provider, model, [].as_slice())),
+                ModelOverride::For { name, provider, model, others } => {
+                    let Some(part) = named_part(name, &caller, choice, &inside) else { continue };
+                    (part, (provider, model, others.as_slice()))
                 }
-                _ => None,
-            })
-        };
-        let alias = choice.provider.is_none().then(|| choice.name.clone());
-        let for_all = || {
-            chosen.iter().find_map(|c| match c {
-                ModelOverride::Named { provider, model } => Some((provider, model, [].as_slice())),
-                _ => None,
-            })
-        };
-        let is_inside = |name: &str| inside.iter().any(|(around, calls)| &***around == name && calls.contains(&step));
-        // `b`, or a step without a label, in `x/b`.
-        let is_path_of = |name: &str| {
-            let last = name.rsplit_once('/').map(|(_, last)| last);
-            last.is_some_and(|last| label.is_none_or(|own| own == last)) && is_inside(name)
-        };
-        let found = named(&is_path_of)
-            .or_else(|| named(&|name| label == Some(name)))
-            .or_else(|| named(&is_inside))
-            .or_else(|| named(&|name| *name == **speaker))
-            .or_else(|| named(&|name| alias.as_deref() == Some(name)))
-            .or_else(for_all);
-        if let Some((provider, model, others)) = found {
+            };
+            match &best {
+                Some((known, _)) if *known < part => {}
+                _ => best = Some((part, aimed)),
+            }
+        }
+        if let Some((_, (provider, model, others))) = best {
             choice.provider = Some(provider.clone());
             choice.name = model.clone();
             if !others.is_empty() {
-                fallbacks.insert(step, others.into());
+                fallbacks.insert(caller.step, others.into());
             }
         }
     }
@@ -419,23 +484,27 @@ fn cannot(registry: &Registry, program: &Program, fallbacks: &StepFallbacks, ask
         let (speaker, model) = (&call.speaker, &call.model);
         let Some(error) = why(registry, model, asked.is_begun) else { continue };
         let ready = |other: &ModelName| registry.provider_availability(&other.provider) == ProviderAvailability::Ready;
-        if fallbacks.get(&id).is_some_and(|others| others.iter().any(ready)) {
+        if let Some(others) = fallbacks.get(&id)
+            && others.iter().any(ready)
+        {
             continue;
         }
         // A model from the command line has no place in a manifest.
-        let place = (!asked.chosen.iter().any(|c| c.is(model))).then_some(model.origin);
+        let is_written = !asked.chosen.iter().any(|argument| argument.is(model));
+        let place = if is_written { Some(model.origin) } else { None };
         match reasons.iter_mut().find(|(known, _)| known.message == error.message) {
             Some((_, speakers)) if speakers.contains(&&**speaker) => {}
             Some((_, speakers)) => speakers.push(speaker),
             None => reasons.push((PlanError { place, ..error }, vec![speaker])),
         }
     }
-    let told = reasons.into_iter().map(|(error, speakers)| {
+    let mut errors = Vec::new();
+    for (error, speakers) in reasons {
         let count = if speakers.len() == 1 { "1 agent".to_owned() } else { format!("{} agents", speakers.len()) };
         let message = format!("{}: `{}` ({count})", error.message, speakers.join("`, `"));
-        PlanError { message, ..error }
-    });
-    told.collect()
+        errors.push(PlanError { message, ..error });
+    }
+    errors
 }
 
 /// Why a model cannot be called. `is_begun`: another one cannot be chosen.
@@ -450,15 +519,17 @@ fn why(registry: &Registry, model: &ModelChoice, is_begun: bool) -> Option<PlanE
         return Some(error.help(format!("map it with {option}{file}")));
     };
     let error = PlanError::new(missing(registry, provider)?);
-    let set = match registry.provider_availability(provider) {
-        ProviderAvailability::NoKey { variable, .. } => Some(format!("set `{variable}`")),
-        ProviderAvailability::BadAddress { variable, .. } => Some(format!("correct `{variable}`")),
+    let mut ways = Vec::new();
+    match registry.provider_availability(provider) {
+        ProviderAvailability::NoKey { variable, .. } => ways.push(format!("set `{variable}`")),
+        ProviderAvailability::BadAddress { variable, .. } => ways.push(format!("correct `{variable}`")),
         ProviderAvailability::Unknown => return Some(error.help(unknown_help(provider, registry.provider_names()))),
-        ProviderAvailability::Ready => None,
-    };
-    let other = (!is_begun).then(|| "choose another model with `--model provider:name`".to_owned());
-    let help = set.into_iter().chain(other).collect::<Vec<_>>().join(", or ");
-    Some(if help.is_empty() { error } else { error.help(help) })
+        ProviderAvailability::Ready => {}
+    }
+    if !is_begun {
+        ways.push("choose another model with `--model provider:name`".to_owned());
+    }
+    Some(if ways.is_empty() { error } else { error.help(ways.join(", or ")) })
 }
 
 /// What is missing before this provider can be called.

@@ -182,28 +182,33 @@ impl CallAssembly {
         self.announced = true;
     }
 
+    fn find_by_index(&self, delta: &CallDelta<'_>) -> Option<usize> {
+        self.by_index.get(&delta.index?).copied()
+    }
+
+    fn find_by_id(&self, delta: &CallDelta<'_>) -> Option<usize> {
+        if delta.id.is_empty() { None } else { self.by_id.get(delta.id).copied() }
+    }
+
     /// The call that a piece belongs to; `None`: a new one.
     fn find_call(&self, delta: &CallDelta<'_>) -> Option<usize> {
-        let by_index = delta.index.and_then(|index| self.by_index.get(&index)).copied();
-        let by_id = self.by_id.get(delta.id).copied().filter(|_| !delta.id.is_empty());
-        let of = |at: Option<usize>| at.and_then(|at| Some((at, self.all.get(at)?)));
+        let (by_index, by_id) = (self.find_by_index(delta), self.find_by_id(delta));
+        let numbered = |at: Option<usize>| Some((at?, self.all.get(at?)?));
         let has_id = |piece: &CallPiece| !delta.id.is_empty() && piece.id == delta.id;
         // Ids may be used twice, and indexes may be the same for all calls: what has both is certain.
-        let exact = of(by_index).filter(|(_, piece)| has_id(piece)).map(|(at, _)| at);
+        let exact = match numbered(by_index) {
+            Some((at, piece)) if has_id(piece) => Some(at),
+            _ => None,
+        };
         if delta.name.is_empty() {
-            let (found, open) = (of(exact.or(by_id).or(by_index)), of(self.open));
-            // A call whose arguments are whole needs no more.
-            let needy = open.filter(|(_, piece)| !piece.arguments.is_whole());
-            return match found {
-                Some((_, piece)) if piece.arguments.is_whole() => needy.or(found),
-                _ => found.or(needy),
-            }
-            .map(|(at, _)| at);
+            return self.find_needy_call(exact.or(by_id).or(by_index));
         }
         // Some servers have no indexes, or send the name last.
-        let is_nameless = |at: &usize| self.all.get(*at).is_some_and(|piece| piece.name.is_empty());
-        let unnumbered = self.open.filter(|at| delta.index.is_none() || is_nameless(at));
-        let (at, piece) = of(exact.or(by_index).or(by_id).or(unnumbered))?;
+        let unnumbered = match numbered(self.open) {
+            Some((at, piece)) if delta.index.is_none() || piece.name.is_empty() => Some(at),
+            _ => None,
+        };
+        let (at, piece) = numbered(exact.or(by_index).or(by_id).or(unnumbered))?;
         let same_index = delta.index.is_none() || piece.index.is_none() || delta.index == piece.index;
         let same_id = has_id(piece) && same_index;
         let belongs = match piece.arguments.arrived_part() {
@@ -215,7 +220,20 @@ impl CallAssembly {
             ArgumentCompleteness::Blank => same_id || (same_index && (by_index.is_some() || delta.id.is_empty())),
             ArgumentCompleteness::Hollow | ArgumentCompleteness::Whole => same_id,
         };
-        belongs.then_some(at)
+        if belongs { Some(at) } else { None }
+    }
+
+    /// Of the call with the keys of a piece and the open one, the call that the piece belongs to.
+    fn find_needy_call(&self, keyed: Option<usize>) -> Option<usize> {
+        // A call whose arguments are whole needs no more.
+        for at in [keyed, self.open].into_iter().flatten() {
+            if let Some(piece) = self.all.get(at)
+                && !piece.arguments.is_whole()
+            {
+                return Some(at);
+            }
+        }
+        keyed
     }
 
     /// Whether a name arrives in parts: together they are the start of a tool's name, and the first part alone is none.
@@ -254,19 +272,21 @@ impl CallAssembly {
         if !self.by_id.contains_key(delta.id) {
             self.by_id.insert(delta.id.to_owned(), at);
         }
-        if let Some(piece) = self.all.get_mut(at).filter(|piece| piece.id.is_empty()) {
+        if let Some(piece) = self.all.get_mut(at)
+            && piece.id.is_empty()
+        {
             delta.id.clone_into(&mut piece.id);
         }
     }
 
     /// Adds a call that some protocols repeat in several events, each time as it is known then. The fuller form counts.
     pub fn update_call(&mut self, delta: &CallDelta<'_>) -> Option<&mut CallPiece> {
-        let fits = |at: &usize| self.all.get(*at).filter(|piece| piece.name.is_empty() || piece.name == delta.name);
-        let by_id = self.by_id.get(delta.id).copied().filter(|at| !delta.id.is_empty() && fits(at).is_some());
-        let other = |piece: &CallPiece| !delta.id.is_empty() && piece.id != delta.id && piece.arguments.is_whole();
-        let by_index = delta.index.and_then(|index| self.by_index.get(&index)).copied();
-        let by_index = by_index.filter(|at| fits(at).is_some_and(|piece| !other(piece)));
-        match by_id.or(by_index) {
+        let known = match (self.find_by_id(delta), self.find_by_index(delta)) {
+            (Some(at), _) if self.may_have_name(at, delta) => Some(at),
+            (_, Some(at)) if self.may_have_name(at, delta) && !self.is_other_call(at, delta) => Some(at),
+            _ => None,
+        };
+        match known {
             Some(at) => self.fill(at, delta),
             // Without a name it is only a part of a call.
             None if delta.name.is_empty() => self.add_delta(delta),
@@ -275,6 +295,16 @@ impl CallAssembly {
                 self.fill(at, delta)
             }
         }
+    }
+
+    fn may_have_name(&self, at: usize, delta: &CallDelta<'_>) -> bool {
+        matches!(self.all.get(at), Some(piece) if piece.name.is_empty() || piece.name == delta.name)
+    }
+
+    /// Whether a call has arrived, with another id.
+    fn is_other_call(&self, at: usize, delta: &CallDelta<'_>) -> bool {
+        let Some(piece) = self.all.get(at) else { return false };
+        !delta.id.is_empty() && piece.id != delta.id && piece.arguments.is_whole()
     }
 
     fn fill(&mut self, at: usize, delta: &CallDelta<'_>) -> Option<&mut CallPiece> {
@@ -298,7 +328,6 @@ impl CallAssembly {
 
     /// Takes the calls of a whole turn, which was streamed before, completely, in part or not at all.
     pub fn update_all(&mut self, whole: Self) {
-        let names = |all: &[CallPiece]| all.iter().map(|piece| piece.name.clone()).collect::<Vec<_>>();
         if self.is_empty() {
             let (grown, announced) = (self.grown || !whole.is_empty(), self.announced || whole.announced);
             *self = Self { offered: std::mem::take(&mut self.offered), grown, announced, ..whole };
@@ -307,12 +336,13 @@ impl CallAssembly {
         self.too_many |= whole.too_many;
         self.nameless |= whole.nameless;
         // Some gateways make new ids for each event.
-        let in_order = names(&self.all) == names(&whole.all);
-        for (at, one) in whole.all.iter().enumerate() {
-            let arguments = ArgumentPiece::Text(one.arguments.text());
-            let delta = CallDelta { index: one.index, id: &one.id, name: &one.name, arguments };
+        let in_order = self.all.len() == whole.all.len()
+            && self.all.iter().zip(&whole.all).all(|(streamed, call)| streamed.name == call.name);
+        for (at, call) in whole.all.iter().enumerate() {
+            let arguments = ArgumentPiece::Text(call.arguments.text());
+            let delta = CallDelta { index: call.index, id: &call.id, name: &call.name, arguments };
             let piece = if in_order { self.fill(at, &delta) } else { self.update_call(&delta) };
-            if let (Some(piece), Some(is_whole)) = (piece, one.ended) {
+            if let (Some(piece), Some(is_whole)) = (piece, call.ended) {
                 piece.mark_ended(is_whole);
             }
         }
@@ -325,7 +355,9 @@ impl CallAssembly {
 
     /// Notes that all calls have arrived whole, but those that the server says have not.
     pub fn end_all(&mut self) {
-        self.all.iter_mut().for_each(|piece| piece.mark_ended(true));
+        for piece in &mut self.all {
+            piece.mark_ended(true);
+        }
     }
 
     /// Why the calls cannot be used, when everything has arrived. `ends_calls`: a finish reason said that they are whole.
@@ -339,7 +371,8 @@ impl CallAssembly {
             () if self.too_many => Some(CallFault::TooMany),
             () if self.nameless || self.all.iter().any(|piece| piece.name.is_empty()) => Some(CallFault::Nameless),
             () if self.all.is_empty() && (announced || self.announced) => Some(CallFault::Missing),
-            () => self.all.iter().any(is_torn).then_some(CallFault::Torn),
+            () if self.all.iter().any(is_torn) => Some(CallFault::Torn),
+            () => None,
         }
     }
 
@@ -347,8 +380,11 @@ impl CallAssembly {
     pub fn into_calls(self, names: &ToolWireNames, provider: &str) -> Vec<ModelToolCall> {
         let mut calls: Vec<ModelToolCall> = Vec::new();
         let mut taken: HashSet<String> = HashSet::new();
-        let mut beside_turn = Some(self.beside).filter(|beside| !beside.is_empty());
-        for piece in self.all.into_iter().filter(|piece| !piece.name.is_empty()) {
+        let mut beside_turn = self.beside;
+        for piece in self.all {
+            if piece.name.is_empty() {
+                continue;
+            }
             // Results are matched with calls by id, so ids must be unique and not empty.
             let base = if piece.id.is_empty() { "call" } else { &piece.id };
             let mut n = calls.len() + 1;
@@ -358,7 +394,7 @@ impl CallAssembly {
                 id = format!("{base}_{n}");
             }
             let arguments = read_arguments(&join_halves(piece.arguments().text().to_owned()));
-            let sealed = SealedMembers { turn: beside_turn.take().unwrap_or_default(), call: piece.beside };
+            let sealed = SealedMembers { turn: std::mem::take(&mut beside_turn), call: piece.beside };
             let (name, sealed) = (names.manifest_name(&piece.name), sealed.into_text(provider));
             calls.push(ModelToolCall { id: id.into(), name, arguments, sealed });
         }

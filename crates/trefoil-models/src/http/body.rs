@@ -50,27 +50,45 @@ impl ParameterNames {
     /// The parameters that a request sets.
     pub fn request_members(&self, request: &ModelRequest) -> Map<String, Json> {
         let p = &request.parameters;
-        let stop = (!p.stop.is_empty()).then(|| p.stop.iter().map(|s| Json::from(&**s)).collect());
-        let all = [
-            (self.temperature, p.temperature.map(Json::from)),
-            (self.top_p, p.top_p.map(Json::from)),
-            (self.top_k, p.top_k.map(Json::from)),
-            (self.max_tokens, p.max_tokens.map(Json::from)),
-            (self.presence_penalty, p.presence_penalty.map(Json::from)),
-            (self.frequency_penalty, p.frequency_penalty.map(Json::from)),
-            (self.seed, p.seed.map(Json::from)),
-            (self.stop, stop),
-        ];
-        let known = all.into_iter().filter(|(name, _)| *name != OMITTED);
-        known.filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+        let mut members = Map::new();
+        add_parameter(&mut members, self.temperature, p.temperature);
+        add_parameter(&mut members, self.top_p, p.top_p);
+        add_parameter(&mut members, self.top_k, p.top_k);
+        add_parameter(&mut members, self.max_tokens, p.max_tokens);
+        add_parameter(&mut members, self.presence_penalty, p.presence_penalty);
+        add_parameter(&mut members, self.frequency_penalty, p.frequency_penalty);
+        add_parameter(&mut members, self.seed, p.seed);
+        if !p.stop.is_empty() {
+            let stop: Json = p.stop.iter().map(|text| Json::from(&**text)).collect();
+            add_parameter(&mut members, self.stop, Some(stop));
+        }
+        members
+    }
+}
+
+/// Adds a parameter that is set, if the protocol has it.
+fn add_parameter(members: &mut Map<String, Json>, name: &str, value: Option<impl Into<Json>>) {
+    if let Some(value) = value
+        && name != OMITTED
+    {
+        members.insert(name.to_owned(), value.into());
     }
 }
 
 /// The system messages as one text, with a schema at its end, for protocols that have one field for them. `None` if it is empty.
 pub(super) fn system_text(request: &ModelRequest, schema: Option<&Json>) -> Option<String> {
-    let texts =
-        request.messages.iter().filter(|m| m.role == MessageRole::System).map(|m| m.content.to_text().to_string());
-    let texts: Vec<String> =
-        texts.filter(|text| !text.is_empty()).chain(schema.map(schema::schema_instruction)).collect();
-    (!texts.is_empty()).then(|| texts.join("\n\n"))
+    let mut texts = Vec::new();
+    for message in &request.messages {
+        if message.role != MessageRole::System {
+            continue;
+        }
+        let text = message.content.to_text();
+        if !text.is_empty() {
+            texts.push(text.to_string());
+        }
+    }
+    if let Some(schema) = schema {
+        texts.push(schema::schema_instruction(schema));
+    }
+    if texts.is_empty() { None } else { Some(texts.join("\n\n")) }
 }

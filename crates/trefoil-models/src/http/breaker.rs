@@ -121,10 +121,13 @@ impl CircuitBreaker {
     }
 
     fn count(&mut self, has_failed: bool, now: Instant) {
-        while self.recent.front().is_some_and(|step| step.from + WINDOW < now) {
+        while let Some(step) = self.recent.front()
+            && step.from + WINDOW < now
+        {
             self.recent.pop_front();
         }
-        if self.recent.back().is_none_or(|step| step.from + STEP <= now) {
+        let is_within_step = matches!(self.recent.back(), Some(step) if now < step.from + STEP);
+        if !is_within_step {
             self.recent.push_back(CallOutcomeCounts { from: now, ended: 0, failed: 0 });
         }
         if let Some(step) = self.recent.back_mut() {
@@ -134,10 +137,15 @@ impl CircuitBreaker {
     }
 
     fn is_failing(&self, now: Instant) -> bool {
-        let ended: usize = self.recent.iter().map(|step| step.ended).sum();
-        let failed: usize = self.recent.iter().map(|step| step.failed).sum();
-        let first = self.recent.iter().find(|step| step.failed > 0).map(|step| step.from);
-        failed >= FAILURES && failed * 2 >= ended && first.is_some_and(|first| first + SPAN <= now)
+        let (mut ended, mut failed, mut first_failure) = (0, 0, None);
+        for step in &self.recent {
+            ended += step.ended;
+            failed += step.failed;
+            if step.failed > 0 {
+                first_failure.get_or_insert(step.from);
+            }
+        }
+        failed >= FAILURES && failed * 2 >= ended && matches!(first_failure, Some(first) if first + SPAN <= now)
     }
 }
 
@@ -156,8 +164,10 @@ impl Breakers {
 
     fn passable(&self, names: &BreakerNames, is_admitted: bool) -> Result<(), CallPause> {
         let (all, now) = (self.lock_breakers(), now());
-        for breaker in names.iter().filter_map(|name| all.get(name)) {
-            if let Err(until) = breaker.is_passable(now, is_admitted) {
+        for name in names {
+            if let Some(breaker) = all.get(name)
+                && let Err(until) = breaker.is_passable(now, is_admitted)
+            {
                 let wait = until.map(|until| until.saturating_duration_since(now));
                 return Err(CallPause { wait, why: breaker.why.to_string() });
             }
@@ -182,7 +192,10 @@ impl Breakers {
             if now() >= latest {
                 return CallAdmission::for_overdue_call();
             }
-            let until = pause.wait.map_or(latest, |wait| latest.min(now() + wait));
+            let until = match pause.wait {
+                Some(wait) => latest.min(now() + wait),
+                None => latest,
+            };
             if !std::mem::replace(&mut has_told, true) {
                 tell(pause);
             }
@@ -196,8 +209,12 @@ impl Breakers {
     /// Makes this call the one that tries what is to be tried. `None`: another call was faster.
     fn reserve(&self, names: &BreakerNames) -> Option<CallAdmission> {
         let (mut all, now) = (self.lock_breakers(), now());
-        if names.iter().filter_map(|name| all.get(name)).any(|breaker| breaker.is_passable(now, false).is_err()) {
-            return None;
+        for name in names {
+            if let Some(breaker) = all.get(name)
+                && breaker.is_passable(now, false).is_err()
+            {
+                return None;
+            }
         }
         let mut tries = Vec::new();
         for name in names {

@@ -60,13 +60,17 @@ impl AnswerChoices {
 
     /// Why the answer is over. `None` while a choice that has a part of it goes on. The others count only if none has.
     pub fn finish_word(&self) -> Option<FinishWord> {
-        let used = self.all.values().filter(|choice| choice.used);
-        if used.clone().any(|choice| choice.word.is_none()) {
-            return None;
+        let is_any_used = self.all.values().any(|choice| choice.used);
+        let mut worst = None;
+        for choice in self.all.values() {
+            if choice.used && choice.word.is_none() {
+                return None;
+            }
+            if choice.used || !is_any_used {
+                worst = FinishWord::pick_worse(worst, choice.word.clone());
+            }
         }
-        let is_unused = used.clone().next().is_none();
-        let words = self.all.values().filter(|choice| choice.used || is_unused).map(|choice| choice.word.clone());
-        words.fold(None, FinishWord::pick_worse)
+        worst
     }
 }
 

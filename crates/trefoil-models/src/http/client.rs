@@ -40,20 +40,24 @@ impl ModelHttpClient {
     pub fn with_proxies(proxies: Vec<reqwest::Proxy>) -> Result<Self, ModelError> {
         // Fails if a TLS provider is installed already; any provider works.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let plain = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).no_proxy();
-        proxies
-            .into_iter()
-            .fold(plain, reqwest::ClientBuilder::proxy)
+        let mut builder = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).no_proxy();
+        for proxy in proxies {
+            builder = builder.proxy(proxy);
+        }
+        let built = builder
             .referer(false)
             .connect_timeout(CONNECT_TIMEOUT)
             // A model may think for minutes, and routers drop silent connections.
             .tcp_keepalive(KEEPALIVE)
             .user_agent(concat!("trefoil/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .map(|connections| Self { connections, breakers: Breakers::default() })
-            .map_err(|e| {
-                ModelError::new(ModelErrorKind::Setup, format!("cannot create an HTTP client: {}", innermost(&e)))
-            })
+            .build();
+        match built {
+            Ok(connections) => Ok(Self { connections, breakers: Breakers::default() }),
+            Err(error) => {
+                let message = format!("cannot create an HTTP client: {}", innermost(&error));
+                Err(ModelError::new(ModelErrorKind::Setup, message))
+            }
+        }
     }
 
     /// Sends a request with a body. The response has a success status.
@@ -86,7 +90,8 @@ impl ModelHttpClient {
         let request = request.header(ACCEPT_ENCODING, "identity");
         let inner = request.send().await.map_err(|e| failure(endpoint, &e))?;
         let mut response = ModelHttpResponse { inner, endpoint: endpoint.clone(), read: 0, idle: None, peeked: None };
-        let packed = response.inner.headers().get(CONTENT_ENCODING).is_some_and(|kind| kind.as_bytes() != b"identity");
+        let encoding = response.inner.headers().get(CONTENT_ENCODING);
+        let packed = matches!(encoding, Some(kind) if kind.as_bytes() != b"identity");
         let status = response.inner.status();
         if packed && status.is_success() {
             let error =
@@ -124,11 +129,14 @@ impl ModelHttpResponse {
     /// The decoder for streamed events; `None` if the response is not streamed. Some servers ignore the request to
     /// stream, and some proxies change the content type.
     pub(super) async fn event_decoder(&mut self) -> Result<Option<sse::SseDecoder>, ModelError> {
-        Ok(match self.content_type() {
-            kind if kind.starts_with("text/event-stream") => Some(sse::SseDecoder::default()),
-            kind if kind.starts_with("application/x-ndjson") => Some(sse::SseDecoder::of_lines()),
-            _ => sse::looks_like_events(self.peek().await?).then(sse::SseDecoder::default),
-        })
+        let kind = self.content_type();
+        if kind.starts_with("application/x-ndjson") {
+            return Ok(Some(sse::SseDecoder::of_lines()));
+        }
+        if kind.starts_with("text/event-stream") || sse::looks_like_events(self.peek().await?) {
+            return Ok(Some(sse::SseDecoder::default()));
+        }
+        Ok(None)
     }
 
     /// The first bytes, enough to recognize events. They are read again with the next chunk.
@@ -144,9 +152,7 @@ impl ModelHttpResponse {
 
     /// Whether the transfer says where the body ends. Otherwise it ends when the connection is closed, whatever the cause.
     pub(super) fn has_own_end(&self) -> bool {
-        let is_chunked = |value: &reqwest::header::HeaderValue| {
-            value.to_str().is_ok_and(|value| value.to_ascii_lowercase().contains("chunked"))
-        };
+        let is_chunked = |value: &reqwest::header::HeaderValue| matches!(value.to_str(), Ok(value) if value.to_ascii_lowercase().contains("chunked"));
         self.inner.version() >= Version::HTTP_2
             || self.inner.content_length().is_some()
             || self.inner.headers().get_all(TRANSFER_ENCODING).iter().any(is_chunked)
@@ -155,9 +161,12 @@ impl ModelHttpResponse {
     /// The error for a redirect.
     fn redirected(&self) -> ModelError {
         let status = self.inner.status().as_u16();
-        let target = self.inner.headers().get(LOCATION).and_then(|target| target.to_str().ok());
-        let target = target.and_then(|target| self.endpoint.url.join(target).ok());
-        let to = target.map(|url| format!(" to {}", url.origin().ascii_serialization())).unwrap_or_default();
+        let mut to = String::new();
+        if let Some(target) = header_text(self.inner.headers(), LOCATION.as_str())
+            && let Ok(url) = self.endpoint.url.join(target)
+        {
+            to = format!(" to {}", url.origin().ascii_serialization());
+        }
         let what = format!("answered with {status}: a redirect{to}, which is not followed");
         let error = self.endpoint.provider_error(ModelErrorKind::Status(status), &what);
         let help = "check the base URL; if you trust the target of the redirect, set it there".to_owned();
@@ -165,15 +174,15 @@ impl ModelHttpResponse {
     }
 
     fn content_type(&self) -> String {
-        let kind = self.inner.headers().get(CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or("");
+        let kind = header_text(self.inner.headers(), CONTENT_TYPE.as_str()).unwrap_or_default();
         kind.trim_start().to_ascii_lowercase()
     }
 
     /// The provider's id of the request, if its headers have one.
     pub(super) fn request_id(&self) -> Option<String> {
         let headers = self.inner.headers();
-        let id = ["x-request-id", "request-id"].iter().find_map(|name| headers.get(*name)?.to_str().ok())?.trim();
-        (!id.is_empty() && id.len() <= LONGEST_ID).then(|| id.to_owned())
+        let id = ["x-request-id", "request-id"].iter().find_map(|name| header_text(headers, name))?.trim();
+        if id.is_empty() || id.len() > LONGEST_ID { None } else { Some(id.to_owned()) }
     }
 
     /// Sets the maximum time without data.
@@ -183,7 +192,9 @@ impl ModelHttpResponse {
 
     /// The next bytes, or `None` at the end.
     pub(super) async fn next_chunk(&mut self) -> Result<Option<Vec<u8>>, ModelError> {
-        if let Some(bytes) = self.peeked.take().filter(|bytes| !bytes.is_empty()) {
+        if let Some(bytes) = self.peeked.take()
+            && !bytes.is_empty()
+        {
             return Ok(Some(bytes));
         }
         let next = self.inner.chunk();
@@ -198,7 +209,9 @@ impl ModelHttpResponse {
             },
         };
         let bytes = next.map_err(|e| failure(&self.endpoint, &e))?;
-        self.read += bytes.as_ref().map_or(0, |b| b.len());
+        if let Some(bytes) = &bytes {
+            self.read += bytes.len();
+        }
         if self.read > limits::ANSWER_BYTES {
             return Err(self.endpoint.provider_error(
                 ModelErrorKind::Protocol,
@@ -228,25 +241,29 @@ impl ModelHttpResponse {
             let message = format!("sent an answer with more than {} values", limits::ANSWER_NODES);
             return Err(self.endpoint.provider_error(ModelErrorKind::Protocol, &message));
         }
-        read_json_bytes(&all).map_err(|e| {
-            if self.content_type().contains("html") {
-                let help = "check the base URL, and any proxies".to_owned();
-                let error =
-                    self.endpoint.provider_error(ModelErrorKind::Protocol, "sent a web page instead of an answer");
-                return ModelError { help: Some(help), ..error };
-            }
-            let kind = self.content_type();
-            let kind = kind.split(';').next().unwrap_or_default().trim();
-            let of_kind = match kind {
-                "" | "application/json" => String::new(),
-                kind => format!(" of type `{kind}`"),
-            };
-            let what = format!("sent an answer{of_kind} that is not JSON: {e}");
-            let error = self.endpoint.provider_error(ModelErrorKind::Protocol, &what);
-            let help = (!of_kind.is_empty()).then(|| "check the base URL, and any proxies".to_owned());
-            ModelError { help, ..error }
-        })
+        read_json_bytes(&all).map_err(|error| self.not_json_error(&error))
     }
+
+    /// The error for a body that is not JSON.
+    fn not_json_error(&self, error: &serde_json::Error) -> ModelError {
+        let kind = self.content_type();
+        let help = Some("check the base URL, and any proxies".to_owned());
+        if kind.contains("html") {
+            let error = self.endpoint.provider_error(ModelErrorKind::Protocol, "sent a web page instead of an answer");
+            return ModelError { help, ..error };
+        }
+        let (of_kind, help) = match kind.split(';').next().unwrap_or_default().trim() {
+            "" | "application/json" => (String::new(), None),
+            kind => (format!(" of type `{kind}`"), help),
+        };
+        let what = format!("sent an answer{of_kind} that is not JSON: {error}");
+        ModelError { help, ..self.endpoint.provider_error(ModelErrorKind::Protocol, &what) }
+    }
+}
+
+/// The text of a header, if it has one.
+fn header_text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    headers.get(name)?.to_str().ok()
 }
 
 fn failure(endpoint: &ProviderEndpoint, error: &reqwest::Error) -> ModelError {
@@ -272,26 +289,29 @@ fn failure(endpoint: &ProviderEndpoint, error: &reqwest::Error) -> ModelError {
 
 /// The innermost cause says what happened; the outer errors repeat the address.
 fn innermost(error: &reqwest::Error) -> String {
-    let mut cause: Option<&dyn std::error::Error> = error.source();
-    while let Some(inner) = cause.and_then(std::error::Error::source) {
-        cause = Some(inner);
+    let Some(mut cause) = error.source() else { return "no answer".to_owned() };
+    while let Some(inner) = cause.source() {
+        cause = inner;
     }
-    cause.map_or_else(|| "no answer".to_owned(), ToString::to_string)
+    cause.to_string()
 }
 
 /// Reads `retry-after-ms`, otherwise `retry-after`: seconds, or a date
 /// (<https://www.rfc-editor.org/rfc/rfc9110#field.retry-after>).
 fn retry_after(headers: &HeaderMap) -> Option<u64> {
-    let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
-    let number = |name: &str| text(name)?.parse::<f64>().ok();
-    let date = || {
-        let until = httpdate::parse_http_date(text("retry-after")?).ok()?;
+    let number = |name: &str| header_text(headers, name)?.trim().parse::<f64>().ok();
+    let ms = if let Some(ms) = number("retry-after-ms") {
+        ms
+    } else if let Some(seconds) = number("retry-after") {
+        seconds * 1000.0
+    } else {
+        let date = header_text(headers, "retry-after")?.trim();
+        let until = httpdate::parse_http_date(date).ok()?;
         // A date in the past means no wait.
-        Some(until.duration_since(SystemTime::now()).unwrap_or_default().as_millis() as f64)
+        until.duration_since(SystemTime::now()).unwrap_or_default().as_millis() as f64
     };
-    let ms = number("retry-after-ms").or_else(|| number("retry-after").map(|s| s * 1000.0)).or_else(date)?;
     // The check also excludes NaN.
-    (ms >= 0.0).then(|| ms.min(LONGEST_WAIT_MS).ceil() as u64)
+    if ms >= 0.0 { Some(ms.min(LONGEST_WAIT_MS).ceil() as u64) } else { None }
 }
 
 #[cfg(test)]

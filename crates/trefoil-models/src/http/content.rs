@@ -20,17 +20,21 @@ pub(super) fn content_parts(
     media: impl Fn(&MediaBlock<'_>) -> Option<Json>,
 ) -> Result<Option<Vec<Json>>, ModelError> {
     let Some(blocks) = blocks::parse_blocks(&message.content) else { return Ok(None) };
-    let part = |block: &ContentBlock<'_>| match block {
-        ContentBlock::Text(said) => Ok(text(said)),
-        ContentBlock::Media(one) => {
-            readable(endpoint, one)?;
-            media(one).ok_or_else(|| {
-                let inline = MediaBlock { source: MediaSource::Base64(""), ..*one };
-                not_accepted(endpoint, one, media(&inline).is_some())
-            })
+    let mut parts = Vec::new();
+    for block in &blocks {
+        match block {
+            ContentBlock::Text(said) => parts.push(text(said)),
+            ContentBlock::Media(block) => {
+                readable(endpoint, block)?;
+                let Some(part) = media(block) else {
+                    let inline = MediaBlock { source: MediaSource::Base64(""), ..*block };
+                    return Err(not_accepted(endpoint, block, media(&inline).is_some()));
+                };
+                parts.push(part);
+            }
         }
-    };
-    blocks.iter().map(part).collect::<Result<Vec<_>, _>>().map(Some)
+    }
+    Ok(Some(parts))
 }
 
 /// The content of a message: its text, or a list of blocks with types, in which that of a text is `text_type`.
@@ -41,7 +45,10 @@ pub(super) fn typed_content(
     media: impl Fn(&MediaBlock<'_>) -> Option<Json>,
 ) -> Result<Json, ModelError> {
     let blocks = content_parts(endpoint, message, |text| json!({"type": text_type, "text": text}), media)?;
-    Ok(blocks.map_or_else(|| Json::from(&*message.content.to_text()), Json::from))
+    Ok(match blocks {
+        Some(blocks) => Json::from(blocks),
+        None => Json::from(&*message.content.to_text()),
+    })
 }
 
 /// An image in the form of chat completions, which other providers also use.

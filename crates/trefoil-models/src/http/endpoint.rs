@@ -82,10 +82,9 @@ pub(super) trait ProtocolAnswers: Send + Sync {
 /// The path for calls of an API in OpenAI's form. `path`: appended to a base URL without a path. Azure's SDKs take an address without
 /// the version.
 pub(super) fn openai_path(base: &str, path: &str, call: &str) -> String {
-    let short = path.strip_suffix("/v1").filter(|short| !short.is_empty());
-    match short {
+    match path.strip_suffix("/v1") {
         _ if base.is_empty() => format!("{path}/{call}"),
-        Some(short) if base.ends_with(short) => format!("{base}/v1/{call}"),
+        Some(short) if !short.is_empty() && base.ends_with(short) => format!("{base}/v1/{call}"),
         _ => format!("{base}/{call}"),
     }
 }
@@ -200,7 +199,10 @@ impl ProviderEndpoint {
     /// Masks the credential in a server's text. Must be called before the text is cut, because a part of a key is
     /// secret, too.
     pub(super) fn mask_credential(&self, text: &str) -> String {
-        self.credential.as_ref().map_or_else(|| text.to_owned(), |c| c.mask_key(text))
+        match &self.credential {
+            Some(credential) => credential.mask_key(text),
+            None => text.to_owned(),
+        }
     }
 }
 

@@ -5,21 +5,33 @@
 
 use serde_json::Value as Json;
 
+use super::members::list_member;
+
 /// The error in a body or an event, if it is one or has one. `event`: the name of the event.
 pub(super) fn find_error<'j>(event: &str, json: &'j Json) -> Option<&'j Json> {
-    let within = ["/error", "/delta/error", "/response/error", "/0/error"].iter().filter_map(|path| json.pointer(path));
-    within.chain(of_choices(json)).find(|error| is_given(error)).or_else(|| {
-        let is_named =
-            is_error_word(event) || ["type", "object"].iter().any(|name| text(json, name).is_some_and(is_error_word));
-        (is_named || is_failure(json)).then_some(json)
-    })
+    if let Some(error) = find_given(json, &["/error", "/delta/error", "/response/error", "/0/error"]) {
+        return Some(error);
+    }
+    // Whichever of the choices has failed.
+    for choice in list_member(json, "choices") {
+        if let Some(error) = find_given(choice, &["/error", "/delta/error", "/message/error"]) {
+            return Some(error);
+        }
+    }
+    let is_named = is_error_word(event) || has_error_word(json, "type") || has_error_word(json, "object");
+    if is_named || is_failure(json) { Some(json) } else { None }
 }
 
-/// Errors of the choices, whichever of them has failed.
-fn of_choices(json: &Json) -> impl Iterator<Item = &Json> {
-    let choices = json.get("choices").and_then(Json::as_array).into_iter().flatten();
-    let places = |choice| ["/error", "/delta/error", "/message/error"].map(|path| Json::pointer(choice, path));
-    choices.flat_map(places).flatten()
+/// The first error that is given at one of these places.
+fn find_given<'j>(json: &'j Json, paths: &[&str]) -> Option<&'j Json> {
+    for path in paths {
+        if let Some(error) = json.pointer(path)
+            && is_given(error)
+        {
+            return Some(error);
+        }
+    }
+    None
 }
 
 fn is_given(error: &Json) -> bool {
@@ -32,8 +44,12 @@ fn is_given(error: &Json) -> bool {
     }
 }
 
-fn text<'j>(json: &'j Json, name: &str) -> Option<&'j str> {
-    json.get(name).and_then(Json::as_str).filter(|text| !text.is_empty())
+fn has_text(json: &Json, name: &str) -> bool {
+    matches!(json.get(name), Some(Json::String(text)) if !text.is_empty())
+}
+
+fn has_error_word(json: &Json, name: &str) -> bool {
+    matches!(json.get(name), Some(Json::String(word)) if is_error_word(word))
 }
 
 /// Types and names such as `error`, `server_error`, `BadRequestError`, `ThrottlingException`.
@@ -44,20 +60,22 @@ fn is_error_word(word: &str) -> bool {
 
 /// Whether an object says of itself that something failed.
 fn is_failure(json: &Json) -> bool {
-    let member = |names: &[&str], is: fn(&Json) -> bool| names.iter().any(|name| json.get(name).is_some_and(is));
-    let is_typed = text(json, "type").is_some();
+    let member = |names: &[&str], is_such: fn(&Json) -> bool| {
+        names.iter().any(|name| matches!(json.get(name), Some(value) if is_such(value)))
+    };
+    let is_typed = has_text(json, "type");
     // Messages of answers are objects.
     // Some servers say that all is well in each event: `"code": 0, "message": "Success"`.
     let is_fine =
         member(&["code"], |code| !is_bad_code(code)) || member(&["success"], |well| *well == Json::Bool(true));
-    let said = !is_typed && (text(json, "message").is_some() && !is_fine || member(&["detail"], is_given));
-    let is_coded = (text(json, "message").is_some() || text(json, "msg").is_some()) && member(&["code"], is_bad_code);
+    let said = !is_typed && (has_text(json, "message") && !is_fine || member(&["detail"], is_given));
+    let is_coded = (has_text(json, "message") || has_text(json, "msg")) && member(&["code"], is_bad_code);
     said || is_coded
         || member(&["errors"], is_given)
         || member(&["error_code", "errorCode", "err_code", "errcode"], is_bad_code)
         || member(&["error_msg", "error_message", "errorMessage", "errmsg"], is_bad_code)
         || member(&["success"], |success| *success == Json::Bool(false))
-        || json.pointer("/base_resp/status_code").is_some_and(is_bad_code)
+        || matches!(json.pointer("/base_resp/status_code"), Some(code) if is_bad_code(code))
         // Answers of the Responses API have a status of their own.
         || (json.get("output").is_none() && member(&["status"], is_failed_status))
 }
@@ -66,7 +84,7 @@ fn is_failure(json: &Json) -> bool {
 fn is_bad_code(code: &Json) -> bool {
     match code {
         Json::Number(number) => {
-            number.as_f64().is_some_and(|number| number != 0.0 && !(200.0..300.0).contains(&number))
+            matches!(number.as_f64(), Some(number) if number != 0.0 && !(200.0..300.0).contains(&number))
         }
         Json::String(text) => !["", "0", "200", "ok", "success"].contains(&text.trim().to_ascii_lowercase().as_str()),
         _ => false,
@@ -75,7 +93,7 @@ fn is_bad_code(code: &Json) -> bool {
 
 fn is_failed_status(status: &Json) -> bool {
     match status {
-        Json::Number(number) => number.as_f64().is_some_and(|number| (400.0..600.0).contains(&number)),
+        Json::Number(number) => matches!(number.as_f64(), Some(number) if (400.0..600.0).contains(&number)),
         Json::String(text) => ["error", "failed", "failure"].contains(&text.to_ascii_lowercase().as_str()),
         _ => false,
     }

@@ -199,21 +199,26 @@ const NAMES: &[&str] = &["finish_reason_", "finishreason_", "stop_reason_", "blo
 
 /// Whether there is a word other than those that say that there is none.
 pub(super) fn is_word(json: Option<&Json>) -> bool {
-    let text = json.and_then(Json::as_str);
-    text.is_some_and(|text| !matches!(meaning(text), Some(Absent)))
+    let Some(Json::String(text)) = json else { return false };
+    !matches!(meaning(text), Some(Absent))
 }
 
 /// What a word means, however it is spelled: `MAX_TOKENS`, `max-tokens`, `maxTokens`.
 fn meaning(text: &str) -> Option<FinishMeaning> {
     let snake = snake(text.trim());
     let word = NAMES.iter().find_map(|name| snake.strip_prefix(name)).unwrap_or(&snake);
+    let letters = word.replace('_', "");
+    for (known, meaning) in WORDS {
+        if known.chars().filter(|c| *c != '_').eq(letters.chars()) {
+            return Some(*meaning);
+        }
+    }
     // Sentences are no words.
-    let is_short = text.trim().len() <= WORD_CHARS && !text.trim().contains(char::is_whitespace);
-    let letters: String = word.chars().filter(|c| *c != '_').collect();
-    let is_same = |known: &str| known.chars().filter(|c| *c != '_').eq(letters.chars());
-    let known = WORDS.iter().find(|(known, _)| is_same(known));
-    let known = known.or_else(|| PARTS.iter().find(|(part, _)| is_short && word.contains(part)));
-    known.map(|(_, meaning)| *meaning)
+    if text.trim().len() > WORD_CHARS || text.trim().contains(char::is_whitespace) {
+        return None;
+    }
+    let (_, meaning) = PARTS.iter().find(|(part, _)| word.contains(part))?;
+    Some(*meaning)
 }
 
 fn snake(text: &str) -> String {
@@ -236,8 +241,11 @@ pub(super) fn read_word(endpoint: &ProviderEndpoint, json: Option<&Json>) -> Res
         // SGLang: `{"type": "length", "length": 10}`.
         Some(Json::Object(reason)) => return read_word(endpoint, reason.get("type").or_else(|| reason.get("reason"))),
         Some(Json::Array(all)) => {
-            let words = all.iter().map(|one| read_word(endpoint, Some(one)));
-            return words.reduce(|one, other| Ok(FinishWord::pick_worse(one?, other?))).unwrap_or(Ok(None));
+            let mut worst = None;
+            for word in all {
+                worst = FinishWord::pick_worse(worst, read_word(endpoint, Some(word))?);
+            }
+            return Ok(worst);
         }
         _ => return Ok(None),
     };

@@ -34,6 +34,7 @@ mod endpoint;
 mod evidence;
 mod finish;
 mod gemini;
+mod members;
 mod messages;
 mod ollama;
 mod options;
@@ -52,6 +53,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use serde_json::Value as Json;
 use trefoil_ir::StepId;
 use trefoil_runtime::{
     AnswerDoubt, FinishReason, Meter, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Usage,
@@ -135,12 +137,15 @@ impl HttpModel {
                 return Err(self.endpoint.provider_error(ModelErrorKind::Timeout, &what));
             }
         };
-        let all = json.get("data").or_else(|| json.get("models")).unwrap_or(&json).as_array();
-        let name = |one: &serde_json::Value| {
-            let id = one.get("id").or_else(|| one.get("name"))?.as_str()?;
-            Some(id.strip_prefix("models/").unwrap_or(id).to_owned())
-        };
-        Ok(all.map(|all| all.iter().filter_map(name).collect()))
+        let list = json.get("data").or(json.get("models")).unwrap_or(&json);
+        let Json::Array(models) = list else { return Ok(None) };
+        let mut names = Vec::new();
+        for model in models {
+            if let Some(Json::String(id)) = model.get("id").or(model.get("name")) {
+                names.push(id.strip_prefix("models/").unwrap_or(id).to_owned());
+            }
+        }
+        Ok(Some(names))
     }
 
     /// Makes the call, and tells the circuit breakers of its host and of its model how it ended.
@@ -153,13 +158,16 @@ impl HttpModel {
     ) -> Result<ModelAnswer, ModelError> {
         let passage = self.client.breakers.begin_call(self.breakers(request));
         let outcome = self.exchange(request, meter, partial, delta).await;
-        let failure = outcome.as_ref().err();
-        if failure.is_some_and(|error| matches!(error.kind, ModelErrorKind::Setup | ModelErrorKind::Timeout)) {
+        let failures = match &outcome {
+            Ok(_) => [None, None],
             // It says nothing about the model.
-            return outcome;
-        }
-        let of_host = failure.filter(|error| breaker::is_unreachable(error) && !partial.begun);
-        passage.record_outcome([of_host, failure.filter(|error| breaker::counts_as_failure(error))]);
+            Err(error) if matches!(error.kind, ModelErrorKind::Setup | ModelErrorKind::Timeout) => return outcome,
+            Err(error) => {
+                let is_of_host = breaker::is_unreachable(error) && !partial.begun;
+                [is_of_host, breaker::counts_as_failure(error)].map(|counts| if counts { Some(error) } else { None })
+            }
+        };
+        passage.record_outcome(failures);
         outcome
     }
 
@@ -180,18 +188,20 @@ impl HttpModel {
         let names = tools::ToolWireNames::from_tools(&request.tools);
         let body = self.endpoint.protocol.request_body(&self.endpoint, request, &names)?;
         let post = self.client.send_post(&self.endpoint, self.endpoint.call_url(request), &body);
-        let response = match request.stream {
-            false => post.await,
-            true => {
-                tokio::time::timeout(Duration::from_millis(self.limits.first_ms), post).await.unwrap_or_else(|_| {
+        let response = if request.stream {
+            match tokio::time::timeout(Duration::from_millis(self.limits.first_ms), post).await {
+                Ok(response) => response?,
+                Err(_) => {
                     // The request was sent, so the outcome is unknown.
                     partial.begun = true;
                     let what = format!("did not start to answer within {}s", self.limits.first_ms as f64 / 1000.0);
-                    Err(self.endpoint.provider_error(ModelErrorKind::Network, &what))
-                })
+                    return Err(self.endpoint.provider_error(ModelErrorKind::Network, &what));
+                }
             }
+        } else {
+            post.await?
         };
-        let mut response = response?.with_idle_limit(Duration::from_millis(self.limits.idle_ms));
+        let mut response = response.with_idle_limit(Duration::from_millis(self.limits.idle_ms));
         partial.begun = true;
         partial.request_id = response.request_id();
         if request.stream
@@ -216,15 +226,17 @@ impl HttpModel {
             return Err(self.endpoint.provider_error(ModelErrorKind::Network, &what));
         }
         let finish = partial.answer.finish();
-        // Where a limit or a filter ended the answer, that is the reason.
         let is_cut = !matches!(finish, None | Some(FinishReason::Stop | FinishReason::Tools));
         let ends_calls = finish.is_some() && !self.endpoint.protocol.has_states();
-        let fault = partial.answer.calls.find_fault(ends_calls, finish == Some(FinishReason::Tools));
-        let fault = fault.filter(|fault| !(is_cut && matches!(fault, CallFault::Torn | CallFault::Missing)));
-        match fault.filter(|fault| !names.is_empty() || *fault == CallFault::Missing) {
-            Some(fault) => Err(fault.to_error(&self.endpoint)),
-            None => Ok(std::mem::take(partial).into_answer(names, self.endpoint.provider)),
+        match partial.answer.calls.find_fault(ends_calls, finish == Some(FinishReason::Tools)) {
+            // Where a limit or a filter ended the answer, that is the reason.
+            Some(CallFault::Torn | CallFault::Missing) if is_cut => {}
+            Some(fault) if !names.is_empty() || fault == CallFault::Missing => {
+                return Err(fault.to_error(&self.endpoint));
+            }
+            _ => {}
         }
+        Ok(std::mem::take(partial).into_answer(names, self.endpoint.provider))
     }
 }
 
@@ -355,12 +367,14 @@ impl PartialAnswer {
 
     /// Why it is not certain that this is all of it.
     fn take_doubts(&mut self) -> Vec<AnswerDoubt> {
-        let of_finish = match &self.word {
-            Some(FinishWord::Unknown(word)) => Some(AnswerDoubt::UnknownFinish(word.to_string())),
-            None => Some(AnswerDoubt::MissingFinish),
-            Some(_) => None,
-        };
-        of_finish.into_iter().chain(std::mem::take(&mut self.doubts).into_all()).collect()
+        let mut doubts = Vec::new();
+        match &self.word {
+            Some(FinishWord::Unknown(word)) => doubts.push(AnswerDoubt::UnknownFinish(word.to_string())),
+            None => doubts.push(AnswerDoubt::MissingFinish),
+            Some(_) => {}
+        }
+        doubts.extend(std::mem::take(&mut self.doubts).into_all());
+        doubts
     }
 }
 

@@ -5,6 +5,7 @@ use serde_json::{Map, Value as Json};
 use trefoil_runtime::{AnswerDoubt, ModelError, ModelErrorKind};
 
 use super::ProviderEndpoint;
+use super::members::{has_contents, text_member};
 
 /// What a part is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,18 +112,30 @@ const TEXTS: &[&str] = &["text", "content", "value", "parts", "delta", "refusal"
 
 /// The type of a part: what it says, or else its first member that is not only about it. Empty if it has none.
 pub(super) fn type_of(part: &Map<String, Json>) -> &str {
-    let said = part.get("type").and_then(Json::as_str).filter(|kind| !kind.is_empty());
-    let given = |(name, value): &(&String, &Json)| !ABOUT.contains(&name.as_str()) && !value.is_null();
+    if let Some(Json::String(kind)) = part.get("type")
+        && !kind.is_empty()
+    {
+        return kind;
+    }
     // What has text is text, whatever it has besides.
-    let first = || if part.get("text").is_some_and(|text| !text.is_null()) { Some("text") } else { None };
-    said.or_else(first).or_else(|| part.iter().find(given).map(|(name, _)| name.as_str())).unwrap_or_default()
+    if matches!(part.get("text"), Some(text) if !text.is_null()) {
+        return "text";
+    }
+    for (name, value) in part {
+        if !ABOUT.contains(&name.as_str()) && !value.is_null() {
+            return name;
+        }
+    }
+    ""
 }
 
 /// What a type means.
 pub(super) fn kind_of(name: &str) -> PartKind {
-    let known = TYPES.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind);
+    if let Some((_, kind)) = TYPES.iter().find(|(known, _)| *known == name) {
+        return *kind;
+    }
     let of_tool = name.ends_with("_tool_result") || name.ends_with("_call_output");
-    known.unwrap_or(if of_tool { PartKind::Beside } else { PartKind::Strange })
+    if of_tool { PartKind::Beside } else { PartKind::Strange }
 }
 
 /// What content says.
@@ -228,7 +241,9 @@ impl AnswerDoubts {
 
     /// Takes those of a part.
     pub fn extend(&mut self, more: Self) {
-        more.0.into_iter().for_each(|doubt| self.note_doubt(doubt));
+        for doubt in more.0 {
+            self.note_doubt(doubt);
+        }
     }
 
     /// All of them, in order.
@@ -244,15 +259,8 @@ pub(super) fn shorten_name(name: &str) -> String {
 
 /// Whether a part whose type is not known may have text that belongs to the answer.
 fn may_have_text(name: &str, part: &Map<String, Json>) -> bool {
-    let is_given = |value: &Json| match value {
-        Json::String(text) => !text.is_empty(),
-        Json::Array(all) => !all.is_empty(),
-        Json::Object(all) => !all.is_empty(),
-        _ => false,
-    };
-    let has_type = part.contains_key("type");
-    TEXTS.iter().any(|text| part.get(*text).is_some_and(is_given))
-        || (!has_type && part.get(name).is_some_and(is_given))
+    let is_given = |member: &str| matches!(part.get(member), Some(value) if has_contents(value));
+    TEXTS.iter().any(|member| is_given(member)) || (!part.contains_key("type") && is_given(name))
 }
 
 /// The text of a part, which may be in an object.
@@ -261,13 +269,15 @@ fn text_in<'j>(endpoint: &ProviderEndpoint, name: &str, text: Option<&'j Json>) 
         None | Some(Json::Null) => Ok(""),
         Some(Json::String(text)) => Ok(text),
         Some(other) => {
-            let inner = other.get("value").or_else(|| other.get("text")).and_then(Json::as_str);
-            inner.ok_or_else(|| {
-                unreadable_answer_error(
-                    endpoint,
-                    &format!("a part of the type `{}` whose text is no text", shorten_name(name)),
-                )
-            })
+            let inner = match other.get("value") {
+                Some(value) => value.as_str(),
+                None => text_member(other, "text"),
+            };
+            let Some(text) = inner else {
+                let what = format!("a part of the type `{}` whose text is no text", shorten_name(name));
+                return Err(unreadable_answer_error(endpoint, &what));
+            };
+            Ok(text)
         }
     }
 }
@@ -279,5 +289,8 @@ pub(super) fn unreadable_answer_error(endpoint: &ProviderEndpoint, what: &str) -
 
 /// The text at a place of an answer, if there is one and it is not empty.
 pub(super) fn text_at(json: &Json, pointer: &str) -> Option<String> {
-    json.pointer(pointer)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
+    match json.pointer(pointer)? {
+        Json::String(text) if !text.is_empty() => Some(text.clone()),
+        _ => None,
+    }
 }

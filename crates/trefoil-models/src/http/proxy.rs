@@ -15,7 +15,10 @@ type ProxyConstructor = fn(Url) -> reqwest::Result<Proxy>;
 /// The proxies for both schemes.
 pub fn read_proxies(env: &HashMap<String, String>) -> Result<Vec<Proxy>, ModelError> {
     let read = |names: &[&'static str]| names.iter().find_map(|name| Some((*name, env.get(*name)?.trim())));
-    let except = read(&["NO_PROXY", "no_proxy"]).map_or("", |(_, hosts)| hosts);
+    let except = match read(&["NO_PROXY", "no_proxy"]) {
+        Some((_, hosts)) => hosts,
+        None => "",
+    };
     let makes: [(&[&'static str], ProxyConstructor); 2] = [
         (&["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"], |url| Proxy::https(url)),
         (&["http_proxy", "HTTP_PROXY", "ALL_PROXY", "all_proxy"], |url| Proxy::http(url)),
@@ -29,8 +32,11 @@ pub fn read_proxies(env: &HashMap<String, String>) -> Result<Vec<Proxy>, ModelEr
             ModelError::new(ModelErrorKind::Setup, message)
         };
         let text = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
-        let url = Url::parse(&text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-        let proxy = make(url.ok_or_else(wrong)?).map_err(|_| wrong())?;
+        let url = match Url::parse(&text) {
+            Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => url,
+            _ => return Err(wrong()),
+        };
+        let proxy = make(url).map_err(|_| wrong())?;
         all.push(proxy.no_proxy(NoProxy::from_string(&format!("{HERE},{except}"))));
     }
     Ok(all)

@@ -9,6 +9,7 @@ use trefoil_runtime::{ModelError, ModelErrorKind};
 use trefoil_template::read_json;
 
 use super::evidence::find_error;
+use super::members::{list_member, text_member};
 use super::{ProviderEndpoint, advice};
 
 /// Maximum length of a server's message in an error.
@@ -89,30 +90,47 @@ const MEANINGS: &[(&str, u16)] = &[
 
 /// The error of a response with an error status.
 pub(super) fn of_status(endpoint: &ProviderEndpoint, status: StatusCode, body: &str) -> ModelError {
-    let said = response_message(&endpoint.mask_credential(body))
-        .or_else(|| status.canonical_reason().map(str::to_owned))
-        .unwrap_or_default();
+    let said = match response_message(&endpoint.mask_credential(body)) {
+        Some(message) => message,
+        None => status.canonical_reason().unwrap_or_default().to_owned(),
+    };
     let kind = ModelErrorKind::Status(status.as_u16());
     let json: Option<Json> = read_json(body).ok();
     let error = json.as_ref().map(|json| json.get("error").unwrap_or(json));
-    // Only these codes say more than the status.
-    let other = error.filter(|_| status.is_client_error()).and_then(|error| {
-        let code = detail_meaning(error).or_else(|| code_meaning(error));
-        code.filter(|code| matches!(code, ModelErrorKind::Credit) || detail_meaning(error).is_some())
-    });
+    let other = match error {
+        Some(error) if status.is_client_error() => more_than_status(error),
+        _ => None,
+    };
     let instead = match other {
         Some(ModelErrorKind::Status(other)) if other != status.as_u16() => format!(" instead of {other}"),
         _ => String::new(),
     };
     let what = format!("answered with {}{instead}: {said}", status.as_u16());
-    let retry_after_ms = error.and_then(retry_delay);
+    let retry_after_ms = match error {
+        Some(error) => retry_delay(error),
+        None => None,
+    };
     let help = advice::find_advice(endpoint.provider, kind, body);
     ModelError { retry_after_ms, help, ..endpoint.provider_error(other.unwrap_or(kind), &what) }
 }
 
+/// What an error means, if that says more than its status. Only these codes do.
+fn more_than_status(error: &Json) -> Option<ModelErrorKind> {
+    if let Some(kind) = detail_meaning(error) {
+        return Some(kind);
+    }
+    match code_meaning(error) {
+        Some(ModelErrorKind::Credit) => Some(ModelErrorKind::Credit),
+        _ => None,
+    }
+}
+
 /// Fails if a success response, or an event of one, is an error. `event`: its name.
 pub(super) fn check_for_error(endpoint: &ProviderEndpoint, event: &str, json: &Json) -> Result<(), ModelError> {
-    find_error(event, json).map_or(Ok(()), |error| Err(of_error(endpoint, error)))
+    match find_error(event, json) {
+        Some(error) => Err(of_error(endpoint, error)),
+        None => Ok(()),
+    }
 }
 
 /// An error in a success response.
@@ -131,8 +149,23 @@ pub(super) fn of_error(endpoint: &ProviderEndpoint, error: &Json) -> ModelError 
 
 /// The meaning of a code: a number, a number as text, or a word.
 fn code_meaning(error: &Json) -> Option<ModelErrorKind> {
-    let codes = || CODES.iter().filter_map(|name| error.get(*name)).chain(error.is_string().then_some(error));
-    codes().find_map(number).map(ModelErrorKind::Status).or_else(|| codes().find_map(|code| meaning(code.as_str()?)))
+    let mut codes: Vec<&Json> = CODES.iter().filter_map(|name| error.get(*name)).collect();
+    if error.is_string() {
+        codes.push(error);
+    }
+    for code in &codes {
+        if let Some(status) = number(code) {
+            return Some(ModelErrorKind::Status(status));
+        }
+    }
+    for code in codes {
+        if let Json::String(word) = code
+            && let Some(kind) = meaning(word)
+        {
+            return Some(kind);
+        }
+    }
+    None
 }
 
 /// The number of a status, perhaps in text: `429`, `429 Too Many Requests`.
@@ -147,9 +180,15 @@ fn number(code: &Json) -> Option<u16> {
             }
             digits.parse().ok()?
         }
-        other => other.as_f64().filter(|n| n.fract() == 0.0 && (0.0..1000.0).contains(n))? as u16,
+        other => {
+            let number = other.as_f64()?;
+            if number.fract() != 0.0 || !(0.0..1000.0).contains(&number) {
+                return None;
+            }
+            number as u16
+        }
     };
-    (400..600).contains(&number).then_some(number)
+    if (400..600).contains(&number) { Some(number) } else { None }
 }
 
 /// What a word means. Sentences are no codes.
@@ -166,7 +205,8 @@ fn meaning(word: &str) -> Option<ModelErrorKind> {
         was_lower = c.is_lowercase();
         snake.push(if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '_' });
     }
-    MEANINGS.iter().find(|(part, _)| snake.contains(part)).map(|(_, status)| match status {
+    let (_, status) = MEANINGS.iter().find(|(part, _)| snake.contains(part))?;
+    Some(match status {
         0 => ModelErrorKind::Credit,
         status => ModelErrorKind::Status(*status),
     })
@@ -174,20 +214,22 @@ fn meaning(word: &str) -> Option<ModelErrorKind> {
 
 /// Google reports an invalid key as an invalid request, and says in the details what it is.
 fn detail_meaning(error: &Json) -> Option<ModelErrorKind> {
-    let details = error.get("details").and_then(Json::as_array)?;
-    let reasons = details.iter().filter_map(|one| one.get("reason").and_then(Json::as_str));
-    reasons.into_iter().any(|reason| reason == "API_KEY_INVALID").then_some(ModelErrorKind::Status(401))
+    for detail in list_member(error, "details") {
+        if text_member(detail, "reason") == Some("API_KEY_INVALID") {
+            return Some(ModelErrorKind::Status(401));
+        }
+    }
+    None
 }
 
 /// The message of an error response, in one line.
 fn response_message(body: &str) -> Option<String> {
-    let json: Option<Json> = read_json(body).ok();
-    let message = json.as_ref().and_then(said_in);
-    // HTML pages have no useful message.
-    let text = match &message {
-        Some(text) => text.as_str(),
-        None if json.is_some() || !body.trim_start().starts_with('<') => body,
-        None => return None,
+    let json = read_json::<Json>(body);
+    let text = match &json {
+        Ok(json) => said_in(json).unwrap_or(body),
+        // HTML pages have no useful message.
+        Err(_) if body.trim_start().starts_with('<') => return None,
+        Err(_) => body,
     };
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.is_empty() {
@@ -224,17 +266,23 @@ const MESSAGES: &[&str] = &[
     "",
 ];
 
-fn said_in(json: &Json) -> Option<String> {
-    let texts = MESSAGES.iter().filter_map(|path| json.pointer(path)?.as_str());
-    texts.into_iter().find(|text| !text.is_empty()).map(str::to_owned)
+fn said_in(json: &Json) -> Option<&str> {
+    for path in MESSAGES {
+        if let Some(Json::String(text)) = json.pointer(path)
+            && !text.is_empty()
+        {
+            return Some(text);
+        }
+    }
+    None
 }
 
 /// The wait in an error, where Google puts it: `{"details": [{"retryDelay": "34s"}]}`.
 fn retry_delay(error: &Json) -> Option<u64> {
-    let details = error.get("details")?.as_array()?;
-    let said = details.iter().find_map(|one| one.get("retryDelay")?.as_str()?.strip_suffix('s'))?;
-    let ms = said.parse::<f64>().ok()? * 1000.0;
-    (ms >= 0.0).then(|| ms.min(LONGEST_WAIT_MS).ceil() as u64)
+    let details = list_member(error, "details");
+    let seconds = details.iter().find_map(|detail| text_member(detail, "retryDelay")?.strip_suffix('s'))?;
+    let ms = seconds.parse::<f64>().ok()? * 1000.0;
+    if ms >= 0.0 { Some(ms.min(LONGEST_WAIT_MS).ceil() as u64) } else { None }
 }
 
 #[cfg(test)]

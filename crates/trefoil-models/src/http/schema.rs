@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value as Json};
 
+use super::members::text_member;
+
 /// Maximum length of a name. Providers accept letters, digits, `_` and `-`.
 const LONGEST_NAME: usize = 64;
 
@@ -87,7 +89,8 @@ pub(super) const COHERE: SchemaSubset =
 /// Inserts a schema as text after the existing system message, so that it is the last instruction before the
 /// conversation.
 pub(super) fn insert_instruction(messages: &mut Vec<Json>, schema: &Json) {
-    let at = usize::from(messages.first().is_some_and(|m| m.get("role").and_then(Json::as_str) == Some("system")));
+    let starts_with_system = matches!(messages.first(), Some(first) if text_member(first, "role") == Some("system"));
+    let at = usize::from(starts_with_system);
     messages.insert(at, serde_json::json!({"role": "system", "content": schema_instruction(schema)}));
 }
 
@@ -99,38 +102,61 @@ pub(super) fn is_strict(schema: &Json) -> bool {
 impl SchemaSubset {
     /// Whether a schema is within the subset, with an object at its root.
     pub(super) fn accepts_schema(&self, schema: &Json) -> bool {
-        schema.get("type").and_then(Json::as_str) == Some("object") && self.within(schema)
+        text_member(schema, "type") == Some("object") && self.within(schema)
     }
 
     fn within(&self, schema: &Json) -> bool {
         let Some(schema) = schema.as_object() else { return schema.is_boolean() && !self.closed };
-        let all = |name: &str| match schema.get(name) {
+        for keyword in schema.keys() {
+            if !COMMON.contains(&keyword.as_str()) && !self.more.contains(&keyword.as_str()) {
+                return false;
+            }
+        }
+        if is_object(schema) && !self.object(schema) {
+            return false;
+        }
+        for keyword in ["properties", "$defs", "anyOf", "oneOf", "prefixItems"] {
+            let is_within = match schema.get(keyword) {
+                None => true,
+                Some(Json::Object(members)) => members.values().all(|inner| self.within(inner)),
+                Some(Json::Array(items)) => items.iter().all(|inner| self.within(inner)),
+                Some(_) => false,
+            };
+            if !is_within {
+                return false;
+            }
+        }
+        match schema.get("items") {
+            Some(items) => self.within(items),
             None => true,
-            Some(Json::Object(members)) => members.values().all(|inner| self.within(inner)),
-            Some(Json::Array(items)) => items.iter().all(|inner| self.within(inner)),
-            Some(_) => false,
-        };
-        schema.keys().all(|k| COMMON.contains(&k.as_str()) || self.more.contains(&k.as_str()))
-            && (!is_object(schema) || self.object(schema))
-            && ["properties", "$defs", "anyOf", "oneOf", "prefixItems"].into_iter().all(all)
-            && schema.get("items").is_none_or(|items| self.within(items))
+        }
     }
 
     fn object(&self, schema: &Map<String, Json>) -> bool {
-        let required = |name: &String| {
-            let all = schema.get("required").and_then(Json::as_array);
-            all.is_some_and(|all| all.iter().any(|r| r.as_str() == Some(name)))
+        if self.closed && schema.get("additionalProperties") != Some(&Json::Bool(false)) {
+            return false;
+        }
+        if !self.required {
+            return true;
+        }
+        let Some(Json::Object(properties)) = schema.get("properties") else { return false };
+        let required = match schema.get("required") {
+            Some(Json::Array(names)) => names.as_slice(),
+            _ => &[],
         };
-        let properties = schema.get("properties").and_then(Json::as_object);
-        (!self.closed || schema.get("additionalProperties") == Some(&Json::Bool(false)))
-            && (!self.required || properties.is_some_and(|all| all.keys().all(required)))
+        properties.keys().all(|name| required.iter().any(|known| known == name))
     }
 }
 
 fn is_object(schema: &Map<String, Json>) -> bool {
-    let object = |t: &Json| t.as_str() == Some("object");
-    schema.contains_key("properties")
-        || schema.get("type").is_some_and(|t| object(t) || t.as_array().is_some_and(|all| all.iter().any(object)))
+    if schema.contains_key("properties") {
+        return true;
+    }
+    match schema.get("type") {
+        Some(Json::Array(types)) => types.iter().any(|kind| kind == "object"),
+        Some(kind) => kind == "object",
+        None => false,
+    }
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ pub const ERROR: &str = "error";
 
 /// Whether a line is text between events. Fields that the standard does not know have a name, too.
 fn is_stray(line: &str) -> bool {
-    let field = line.split_once(':').map_or(line, |(field, _)| field);
+    let (field, _) = line.split_once(':').unwrap_or((line, ""));
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     // The start of a field that was cut is none.
     let is_start = || FIELDS.iter().any(|known| known.starts_with(line));
@@ -87,7 +87,11 @@ impl SseDecoder {
                     let first = !std::mem::replace(&mut self.begun, true);
                     let mark = if first && line.starts_with(BOM) { BOM.len() } else { 0 };
                     match String::from_utf8(line.get(mark..).unwrap_or_default().to_vec()) {
-                        Ok(line) => out.extend(self.line(&line).map(Ok)),
+                        Ok(line) => {
+                            if let Some(event) = self.line(&line) {
+                                out.push(Ok(event));
+                            }
+                        }
                         Err(_) => out.push(Err("sent an event that is not UTF-8".to_owned())),
                     }
                 }
@@ -117,8 +121,10 @@ impl SseDecoder {
         if !self.lines {
             events.extend(self.push(b"\n"));
         }
-        let is_whole = |event: &SseEvent| event.name == ERROR || event.is_done() || event.parse_json().is_ok();
-        let event = events.into_iter().find_map(Result::ok).filter(is_whole);
+        let event = match events.into_iter().find_map(Result::ok) {
+            Some(event) if event.name == ERROR || event.is_done() || event.parse_json().is_ok() => Some(event),
+            _ => None,
+        };
         self.open = event.is_none();
         event
     }
@@ -126,7 +132,10 @@ impl SseDecoder {
     fn line(&mut self, line: &str) -> Option<SseEvent> {
         if self.lines {
             let data = line.trim();
-            return (!data.is_empty()).then(|| SseEvent { name: "message".to_owned(), data: data.to_owned() });
+            if data.is_empty() {
+                return None;
+            }
+            return Some(SseEvent { name: "message".to_owned(), data: data.to_owned() });
         }
         if line.is_empty() {
             self.open = false;

@@ -18,9 +18,15 @@ impl<'j> TokenReader<'j> {
 
     /// The number at this pointer; `None` if it is missing or unknown. Some servers write floats.
     pub fn read_number(&mut self, pointer: &str) -> Option<u64> {
-        let json = self.json?.pointer(pointer).filter(|json| !json.is_null())?;
-        let whole = |n: f64| (n >= 0.0 && n <= Usage::MOST as f64).then_some(n as u64);
-        let number = json.as_u64().or_else(|| json.as_f64().and_then(whole)).filter(|n| *n <= Usage::MOST);
+        let json = self.json?.pointer(pointer)?;
+        if json.is_null() {
+            return None;
+        }
+        let number = match (json.as_u64(), json.as_f64()) {
+            (Some(number), _) if number <= Usage::MOST => Some(number),
+            (None, Some(number)) if number >= 0.0 && number <= Usage::MOST as f64 => Some(number as u64),
+            _ => None,
+        };
         self.invalid |= number.is_none();
         number
     }

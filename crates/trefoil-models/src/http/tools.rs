@@ -9,6 +9,7 @@ use trefoil_runtime::{ModelMessage, ModelRequest, ModelToolCall, ToolSpec};
 use trefoil_template::{Value, join_halves, read_json};
 
 use super::body::set_member;
+use super::members::text_member;
 use super::schema;
 
 /// The names of a request's tools, in the manifest and for the provider: letters, digits, `_` and `-`, at most 64.
@@ -24,7 +25,8 @@ impl ToolWireNames {
             let mut n = 2;
             while names.0.iter().any(|(_, known)| *known == wire) {
                 let end = format!("_{n}");
-                wire = schema::to_wire_name(&tool.name).chars().take(64 - end.len()).chain(end.chars()).collect();
+                let start: String = schema::to_wire_name(&tool.name).chars().take(64 - end.len()).collect();
+                wire = start + &end;
                 n += 1;
             }
             names.0.push((tool.name.clone(), wire));
@@ -39,8 +41,10 @@ impl ToolWireNames {
 
     /// The name for the provider.
     pub fn wire_name(&self, name: &str) -> String {
-        let known = self.0.iter().find(|(known, _)| **known == *name);
-        known.map_or_else(|| schema::to_wire_name(name), |(_, wire)| wire.clone())
+        match self.0.iter().find(|(known, _)| **known == *name) {
+            Some((_, wire)) => wire.clone(),
+            None => schema::to_wire_name(name),
+        }
     }
 
     /// All names for the provider.
@@ -50,7 +54,10 @@ impl ToolWireNames {
 
     /// The name in the manifest. An unknown name stays as it is, so that the model can be told.
     pub fn manifest_name(&self, wire: &str) -> Arc<str> {
-        self.0.iter().find(|(_, known)| known == wire).map_or_else(|| wire.into(), |(name, _)| name.clone())
+        match self.0.iter().find(|(_, known)| known == wire) {
+            Some((name, _)) => name.clone(),
+            None => wire.into(),
+        }
     }
 }
 
@@ -106,11 +113,14 @@ pub(super) fn arguments_object(call: &ModelToolCall) -> Json {
 
 /// The name of the tool whose result this message is, for providers that match results by name instead of id.
 pub(super) fn answered_tool_name(messages: &[ModelMessage], at: usize, names: &ToolWireNames) -> String {
-    let id = messages.get(at).and_then(|message| message.answers.as_deref());
+    let Some(ModelMessage { answers: Some(id), .. }) = messages.get(at) else { return String::new() };
     // Ids are unique only within a turn.
-    let before = messages.get(..at).unwrap_or_default().iter().rev().flat_map(|message| &message.calls);
-    let call = before.into_iter().find(|call| Some(&*call.id) == id);
-    call.map_or_else(String::new, |call| names.wire_name(&call.name))
+    for message in messages.get(..at).unwrap_or_default().iter().rev() {
+        if let Some(call) = message.calls.iter().find(|call| *call.id == **id) {
+            return names.wire_name(&call.name);
+        }
+    }
+    String::new()
 }
 
 /// Provider data that must be sent back: that of the turn, stored with its first call, and that of the call.
@@ -131,11 +141,15 @@ impl SealedMembers {
 
     /// Reads the data of a call. Data of another provider is ignored.
     pub fn from_call(call: &ModelToolCall, provider: &str) -> Self {
-        let json = call.sealed.as_ref().and_then(|text| read_json::<Json>(text).ok()).unwrap_or_default();
-        if json.get("by").and_then(Json::as_str) != Some(provider) {
+        let Some(sealed) = &call.sealed else { return Self::default() };
+        let Ok(json) = read_json::<Json>(sealed) else { return Self::default() };
+        if text_member(&json, "by") != Some(provider) {
             return Self::default();
         }
-        let part = |name: &str| json.get(name).and_then(Json::as_object).cloned().unwrap_or_default();
+        let part = |name: &str| match json.get(name) {
+            Some(Json::Object(members)) => members.clone(),
+            _ => Map::new(),
+        };
         Self { turn: part("turn"), call: part("call") }
     }
 }

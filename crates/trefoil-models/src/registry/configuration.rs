@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::{ProviderAvailability, Registry};
-use crate::address::ProviderAddress;
 use crate::vendors::Vendor;
 
 /// The settings of a provider.
@@ -48,7 +47,10 @@ impl Registry {
 
     fn configured_as(&self, vendor: &Vendor) -> ProviderConfiguration {
         let said = self.env.get(vendor.base_url_variable).map(String::as_str);
-        let address = said.or(vendor.base_url).and_then(|text| vendor.parse_address(text).ok());
+        let address = match said.or(vendor.base_url) {
+            Some(text) => vendor.parse_address(text).ok(),
+            None => None,
+        };
         let said_by = match (said, self.files.get(vendor.name)) {
             (_, Some(file)) => AddressSource::File(file.clone()),
             (Some(_), None) => AddressSource::Variable(vendor.base_url_variable),
@@ -58,10 +60,10 @@ impl Registry {
             provider: vendor.name,
             protocol: self.protocol(vendor).name(),
             availability: self.provider_availability(vendor.name),
-            key_variable: Some(vendor.key_variable).filter(|name| !name.is_empty()),
+            key_variable: if vendor.key_variable.is_empty() { None } else { Some(vendor.key_variable) },
             has_key: self.env.contains_key(vendor.key_variable),
-            open: address.as_ref().is_some_and(ProviderAddress::is_open),
-            encrypted: address.as_ref().is_some_and(ProviderAddress::is_encrypted),
+            open: matches!(&address, Some(address) if address.is_open()),
+            encrypted: matches!(&address, Some(address) if address.is_encrypted()),
             address: address.map(|address| address.without_query()),
             said_by,
         }

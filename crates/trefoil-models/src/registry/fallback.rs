@@ -53,11 +53,12 @@ impl StepFallbackProvider {
     fn models<'r>(&'r self, step: StepId, request: &'r ModelRequest) -> Option<Vec<(ModelName, ModelRequest)>> {
         let (others, provider) = (self.others.get(&step)?, request.provider.as_ref()?);
         let own = ModelName { provider: provider.clone(), model: request.model.clone() };
-        let aimed = |name: &ModelName| {
+        let mut models = Vec::new();
+        for name in std::iter::once(&own).chain(others.iter()) {
             let (provider, model) = (Some(name.provider.clone()), name.model.clone());
-            (name.clone(), ModelRequest { provider, model, ..request.clone() })
-        };
-        Some(std::iter::once(&own).chain(others.iter()).map(aimed).collect())
+            models.push((name.clone(), ModelRequest { provider, model, ..request.clone() }));
+        }
+        Some(models)
     }
 
     /// Why each of these models is not called now.
@@ -73,11 +74,13 @@ impl StepFallbackProvider {
         instead: Option<SubstituteModel>,
         delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<ModelAnswer, (ModelError, bool)> {
-        let provider = self.registry.provider(&name.provider).map_err(|error| {
-            let missing =
-                matches!(self.registry.provider_availability(&name.provider), ProviderAvailability::NoKey { .. });
-            (error, missing)
-        })?;
+        let provider = match self.registry.provider(&name.provider) {
+            Ok(provider) => provider,
+            Err(error) => {
+                let availability = self.registry.provider_availability(&name.provider);
+                return Err((error, matches!(availability, ProviderAvailability::NoKey { .. })));
+            }
+        };
         // From here on the call is this model's, also if it is stopped.
         if let Some(instead) = instead {
             at.meter.turn_to(instead, aimed).await;
@@ -87,11 +90,13 @@ impl StepFallbackProvider {
             shown = true;
             delta(text);
         };
-        let answer = provider.call_model(at, aimed, &mut show).await;
-        answer.map_err(|error| {
-            let go_on = !shown && may_be_better_elsewhere(&error);
-            (error, go_on)
-        })
+        match provider.call_model(at, aimed, &mut show).await {
+            Ok(answer) => Ok(answer),
+            Err(error) => {
+                let go_on = !shown && may_be_better_elsewhere(&error);
+                Err((error, go_on))
+            }
+        }
     }
 }
 
@@ -111,7 +116,9 @@ impl ModelProvider for StepFallbackProvider {
         let is_any_open = pauses.iter().any(Option::is_none);
         let mut failed = FailedModels::default();
         for ((name, aimed), pause) in models.iter().zip(pauses) {
-            if let Some(pause) = pause.filter(|_| is_any_open) {
+            if let Some(pause) = pause
+                && is_any_open
+            {
                 failed.add(name, passed_over(name, &pause));
                 continue;
             }
@@ -137,7 +144,10 @@ impl ModelProvider for StepFallbackProvider {
             return CallAdmission::default();
         }
         // All of them fail: the first one that is tried again decides.
-        let wait = |pause: &Option<CallPause>| pause.as_ref().and_then(|pause| pause.wait).unwrap_or(Duration::MAX);
+        let wait = |pause: &Option<CallPause>| match pause {
+            Some(CallPause { wait: Some(wait), .. }) => *wait,
+            _ => Duration::MAX,
+        };
         let next = models.iter().zip(&pauses).min_by_key(|(_, pause)| wait(pause));
         match next {
             Some(((_, request), _)) => by_name.admit_call(step, request, tell).await,
@@ -147,7 +157,11 @@ impl ModelProvider for StepFallbackProvider {
 
     fn call_pause(&self, step: StepId, request: &ModelRequest) -> Option<CallPause> {
         let Some(models) = self.models(step, request) else { return self.registry.by_name().call_pause(step, request) };
-        self.pauses(step, &models).into_iter().collect::<Option<Vec<_>>>()?.into_iter().next()
+        let mut first = None;
+        for pause in self.pauses(step, &models) {
+            first.get_or_insert(pause?);
+        }
+        first
     }
 
     fn label(&self, request: &ModelRequest) -> String {
@@ -177,16 +191,17 @@ impl FailedModels {
 
     /// Another one is asked now; none: it is the first.
     fn instead(&self, by: &ModelName) -> Option<SubstituteModel> {
-        (!self.0.is_empty()).then(|| self.to_instead(by.to_string()))
+        if self.0.is_empty() { None } else { Some(self.to_instead(by.to_string())) }
     }
 
     /// Interrupted calls may cost money, each at the price of its model.
     fn to_instead(&self, by: String) -> SubstituteModel {
-        let before = self.0.iter().map(|(model, error)| {
+        let mut before = Vec::new();
+        for (model, error) in &self.0 {
             let usage = error.came.as_ref().map(|came| came.usage);
-            FailedModelCall { model: model.clone(), why: error.message.clone(), usage }
-        });
-        SubstituteModel { by, before: before.collect() }
+            before.push(FailedModelCall { model: model.clone(), why: error.message.clone(), usage });
+        }
+        SubstituteModel { by, before }
     }
 
     /// Adds the earlier failures to an answer.

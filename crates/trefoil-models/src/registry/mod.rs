@@ -110,12 +110,13 @@ impl Registry {
     /// Creates a registry in which every provider counts as configured, to find out which models a run uses without
     /// calling them.
     pub fn to_read() -> Self {
-        let every = Self::new(VENDORS.iter().flat_map(|vendor| {
+        let mut env = Vec::new();
+        for vendor in VENDORS {
             let base = vendor.base_url.unwrap_or("https://localhost");
-            [(vendor.key_variable, "unused"), (vendor.base_url_variable, base)]
-                .map(|(k, v)| (k.to_owned(), v.to_owned()))
-        }));
-        Self { to_read: true, ..every }
+            env.push((vendor.key_variable.to_owned(), "unused".to_owned()));
+            env.push((vendor.base_url_variable.to_owned(), base.to_owned()));
+        }
+        Self { to_read: true, ..Self::new(env) }
     }
 
     /// Creates a registry from the current variables of this process.
@@ -144,7 +145,9 @@ impl Registry {
     /// Selects the API for a provider. Has no effect if the provider has only one.
     #[must_use]
     pub fn with_api(mut self, provider: &str, api: VendorApi) -> Self {
-        if let Some(vendor) = self.vendor(provider).filter(|vendor| vendor.protocol.with_api(api).is_some()) {
+        if let Some(vendor) = self.vendor(provider)
+            && vendor.protocol.with_api(api).is_some()
+        {
             Arc::make_mut(&mut self.apis).insert(vendor.name, api);
         }
         self
@@ -185,9 +188,17 @@ impl Registry {
     }
 
     fn protocol(&self, vendor: &Vendor) -> VendorProtocol {
-        let chosen = self.apis.get(vendor.name).and_then(|api| vendor.protocol.with_api(*api));
-        let said = self.env.get(vendor.base_url_variable).and_then(|text| ProviderAddress::parse(text).ok());
-        chosen.unwrap_or_else(|| said.map_or(vendor.protocol, |address| vendor.protocol.for_address(&address)))
+        if let Some(api) = self.apis.get(vendor.name)
+            && let Some(chosen) = vendor.protocol.with_api(*api)
+        {
+            return chosen;
+        }
+        if let Some(text) = self.env.get(vendor.base_url_variable)
+            && let Ok(address) = ProviderAddress::parse(text)
+        {
+            return vendor.protocol.for_address(&address);
+        }
+        vendor.protocol
     }
 
     /// The names of the known providers, available or not.
@@ -200,7 +211,9 @@ impl Registry {
         let Some(vendor) = self.vendor(provider) else { return ProviderAvailability::Unknown };
         let set = |variable: &str| self.env.contains_key(variable);
         let addressed = set(vendor.base_url_variable);
-        if let Some(Err(why)) = self.env.get(vendor.base_url_variable).map(|text| vendor.parse_address(text)) {
+        if let Some(text) = self.env.get(vendor.base_url_variable)
+            && let Err(why) = vendor.parse_address(text)
+        {
             return ProviderAvailability::BadAddress { variable: vendor.base_url_variable, why };
         }
         // A provider without a default address needs one, even if its key is set.
@@ -213,7 +226,7 @@ impl Registry {
         } else if vendor.base_url.is_none() && !addressed {
             ProviderAvailability::NoKey { variable: vendor.base_url_variable, or: None }
         } else {
-            let or = vendor.key_optional.then_some(vendor.base_url_variable);
+            let or = if vendor.key_optional { Some(vendor.base_url_variable) } else { None };
             ProviderAvailability::NoKey { variable: vendor.key_variable, or }
         }
     }
@@ -221,8 +234,14 @@ impl Registry {
     /// The keys of all providers. Short ones are placeholders (`ollama`, `none`) that also occur in ordinary text, so
     /// they are not included.
     pub fn keys(&self) -> Vec<Secret> {
-        let keys = self.vendors().filter_map(|vendor| self.env.get(vendor.key_variable));
-        keys.map(|key| key.trim()).filter(|key| key.len() >= SHORTEST_KEY).filter_map(Secret::new).collect()
+        let mut keys = Vec::new();
+        for vendor in self.vendors() {
+            let Some(key) = self.env.get(vendor.key_variable) else { continue };
+            if key.trim().len() >= SHORTEST_KEY {
+                keys.extend(Secret::new(key.trim()));
+            }
+        }
+        keys
     }
 
     /// Whether any provider has a key or an address, even if this version cannot call it. Then the user wants real
@@ -235,8 +254,10 @@ impl Registry {
     pub fn non_default_address(&self, provider: &str) -> Option<NonDefaultAddress> {
         let vendor = self.vendor(provider)?;
         let address = ProviderAddress::parse(self.env.get(vendor.base_url_variable)?).ok()?;
-        let own = vendor.base_url.and_then(|own| ProviderAddress::parse(own).ok());
-        if own.is_some_and(|own| own.origin_text() == address.origin_text()) {
+        if let Some(base_url) = vendor.base_url
+            && let Ok(default) = ProviderAddress::parse(base_url)
+            && default.origin_text() == address.origin_text()
+        {
             return None;
         }
         Some(NonDefaultAddress {

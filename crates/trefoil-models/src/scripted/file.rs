@@ -40,9 +40,11 @@ fn script<T>(
     let (turns, endless) = match json {
         Json::Array(all) if all.is_empty() => return Err(format!("`{at}` is an empty list")),
         Json::Array(all) => {
-            let turns: ScriptResult<Vec<_>> =
-                all.iter().enumerate().map(|(i, t)| read(t, &format!("{at}[{i}]"))).collect();
-            (turns?, false)
+            let mut turns = Vec::new();
+            for (i, turn) in all.iter().enumerate() {
+                turns.push(read(turn, &format!("{at}[{i}]"))?);
+            }
+            (turns, false)
         }
         one => (vec![read(one, at)?], true),
     };
@@ -63,9 +65,18 @@ fn answer(json: &Json, at: &str) -> ScriptResult<ScriptedTurn<ScriptedAnswer>> {
         return Ok(ScriptedTurn { outcome: Ok(answer), delay_ms: 0 });
     };
     check_known_keys(map, at, &["text", "json", "calls", "error", "delay_ms", "usage", "finish"])?;
-    let finish = map.get("finish").map(|f| finish(f, &format!("{at}.finish"))).transpose()?;
-    let usage = map.get("usage").map(|u| usage(u, &format!("{at}.usage"))).transpose()?;
-    let calls = map.get("calls").map(|c| calls(c, &format!("{at}.calls"))).transpose()?.unwrap_or_default();
+    let finish = match map.get("finish") {
+        Some(json) => Some(finish(json, &format!("{at}.finish"))?),
+        None => None,
+    };
+    let usage = match map.get("usage") {
+        Some(json) => Some(usage(json, &format!("{at}.usage"))?),
+        None => None,
+    };
+    let calls = match map.get("calls") {
+        Some(json) => calls(json, &format!("{at}.calls"))?,
+        None => Vec::new(),
+    };
     let answer = |text: String, calls| ScriptedAnswer { text, calls, usage, finish };
     let outcome = match (map.get("text"), map.get("json"), map.get("error")) {
         (None, None, None) if !calls.is_empty() => Ok(answer(String::new(), calls)),
@@ -81,15 +92,16 @@ fn answer(json: &Json, at: &str) -> ScriptResult<ScriptedTurn<ScriptedAnswer>> {
 /// The tool calls of a turn.
 fn calls(json: &Json, at: &str) -> ScriptResult<Vec<ModelToolCall>> {
     let Json::Array(all) = json else { return Err(format!("`{at}` is not a list")) };
-    let call = |(i, json): (usize, &Json)| {
+    let mut calls = Vec::new();
+    for (i, json) in all.iter().enumerate() {
         let at = format!("{at}[{i}]");
         let map = object(json, &at)?;
         check_known_keys(map, &at, &["name", "arguments"])?;
         let Some(Json::String(name)) = map.get("name") else { return Err(format!("`{at}.name` is not text")) };
         let arguments = map.get("arguments").cloned().unwrap_or_else(|| Json::Object(Map::new()));
-        Ok(ModelToolCall::new(format!("call_{}", i + 1), name.as_str(), Value::from_json(arguments)))
-    };
-    all.iter().enumerate().map(call).collect()
+        calls.push(ModelToolCall::new(format!("call_{}", i + 1), name.as_str(), Value::from_json(arguments)));
+    }
+    Ok(calls)
 }
 
 fn tool(json: &Json, at: &str) -> ScriptResult<ScriptedTurn<Value>> {
@@ -111,31 +123,35 @@ const KINDS: &[(&str, ModelErrorKind)] = &[
     ("protocol", ModelErrorKind::Protocol),
 ];
 
+fn find_kind(name: &str) -> Option<ModelErrorKind> {
+    let (_, kind) = KINDS.iter().find(|(known, _)| *known == name)?;
+    Some(*kind)
+}
+
 /// A failure: `network`, `timeout`, `protocol`, another text (the message), or an object with `status` or `kind`,
 /// `message` and `retry_after_ms`.
 fn failure(json: &Json, at: &str) -> ScriptResult<ScriptedFailure> {
-    let by_name = |name: &str| KINDS.iter().find(|(n, _)| *n == name).map(|(_, kind)| *kind);
     let plain = |kind: ModelErrorKind, message: &str| ScriptedFailure {
         kind,
         message: message.to_owned(),
         retry_after_ms: None,
     };
     match json {
-        Json::String(text) => Ok(match by_name(text) {
+        Json::String(text) => Ok(match find_kind(text) {
             Some(kind) => plain(kind, &format!("scripted {text} error")),
             None => plain(ModelErrorKind::Status(500), text),
         }),
         Json::Object(map) => {
             check_known_keys(map, at, &["status", "kind", "message", "retry_after_ms"])?;
             let kind = match (read_whole_number(map, at, "status")?, map.get("kind")) {
-                (Some(status), None) => {
-                    let status = u16::try_from(status).ok().filter(|s| (100..600).contains(s));
-                    ModelErrorKind::Status(status.ok_or_else(|| format!("`{at}.status` is not an HTTP status"))?)
-                }
-                (None, Some(kind)) => kind
-                    .as_str()
-                    .and_then(by_name)
-                    .ok_or_else(|| format!("`{at}.kind` is not one of `network`, `timeout`, `protocol`"))?,
+                (Some(status), None) => match u16::try_from(status) {
+                    Ok(status) if (100..600).contains(&status) => ModelErrorKind::Status(status),
+                    _ => return Err(format!("`{at}.status` is not an HTTP status")),
+                },
+                (None, Some(kind)) => match kind.as_str().and_then(find_kind) {
+                    Some(kind) => kind,
+                    None => return Err(format!("`{at}.kind` is not one of `network`, `timeout`, `protocol`")),
+                },
                 (None, None) => ModelErrorKind::Status(500),
                 (Some(_), Some(_)) => return Err(format!("`{at}` has both `status` and `kind`")),
             };
@@ -162,8 +178,10 @@ const FINISHES: &[(&str, FinishReason)] = &[
 
 fn finish(json: &Json, at: &str) -> ScriptResult<FinishReason> {
     let word = json.as_str().unwrap_or_default();
-    let found = FINISHES.iter().find(|(name, _)| *name == word).map(|(_, finish)| *finish);
-    found.ok_or_else(|| format!("`{at}` must be one of `stop`, `length`, `refused`, `filtered`"))
+    match FINISHES.iter().find(|(name, _)| *name == word) {
+        Some((_, finish)) => Ok(*finish),
+        None => Err(format!("`{at}` must be one of `stop`, `length`, `refused`, `filtered`")),
+    }
 }
 
 fn usage(json: &Json, at: &str) -> ScriptResult<Usage> {
@@ -193,14 +211,19 @@ fn members<'a>(root: &'a Map<String, Json>, name: &str) -> ScriptResult<Vec<(&'a
 }
 
 fn object<'a>(json: &'a Json, at: &str) -> ScriptResult<&'a Map<String, Json>> {
-    json.as_object().ok_or_else(|| {
-        if at.contains(' ') { format!("{at} is not a mapping") } else { format!("`{at}` is not a mapping") }
-    })
+    match json {
+        Json::Object(members) => Ok(members),
+        _ if at.contains(' ') => Err(format!("{at} is not a mapping")),
+        _ => Err(format!("`{at}` is not a mapping")),
+    }
 }
 
 fn read_whole_number(map: &Map<String, Json>, at: &str, name: &str) -> ScriptResult<Option<u64>> {
     let Some(json) = map.get(name) else { return Ok(None) };
-    json.as_u64().map(Some).ok_or_else(|| format!("`{at}.{name}` is not a whole number"))
+    match json.as_u64() {
+        Some(number) => Ok(Some(number)),
+        None => Err(format!("`{at}.{name}` is not a whole number")),
+    }
 }
 
 fn check_known_keys(map: &Map<String, Json>, at: &str, names: &[&str]) -> ScriptResult<()> {
@@ -209,7 +232,7 @@ fn check_known_keys(map: &Map<String, Json>, at: &str, names: &[&str]) -> Script
     let hint = match suggestions::nearest_name(strange, names.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
         None if names.contains(&"json") => "use `json:` for an answer that is an object".to_owned(),
-        None => format!("the keys are {}", names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")),
+        None => format!("the keys are `{}`", names.join("`, `")),
     };
     Err(format!("unknown key `{strange}` in {place}; {hint}"))
 }
@@ -218,11 +241,14 @@ fn from_yaml(name: &str, text: &str) -> ScriptResult<Json> {
     let file = SourceFile::new(name, text);
     let parsed = yaml::parse(FileId(0), &file, &YamlLimits::default());
     if let Some(error) = parsed.diagnostics.iter().find(|d| d.severity == FindingSeverity::Error) {
-        let place =
-            error.span.map(|s| file.line_column(s.start)).map(|p| format!("line {}, column {}: ", p.line, p.column));
-        return Err(format!("{}{}", place.unwrap_or_default(), error.message));
+        let Some(span) = error.span else { return Err(error.message.to_string()) };
+        let place = file.line_column(span.start);
+        return Err(format!("line {}, column {}: {}", place.line, place.column, error.message));
     }
-    parsed.root.as_ref().map_or_else(|| Err("the script is empty".to_owned()), |root| Ok(json_of(root)))
+    match &parsed.root {
+        Some(root) => Ok(json_of(root)),
+        None => Err("the script is empty".to_owned()),
+    }
 }
 
 fn json_of(node: &YamlNode) -> Json {

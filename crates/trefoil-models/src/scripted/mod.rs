@@ -28,7 +28,7 @@ mod file;
 use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -116,9 +116,13 @@ struct ScriptedFailure {
 }
 
 impl<T: Clone> ScriptTurns<T> {
+    fn lock_given(&self) -> MutexGuard<'_, UsedTurns> {
+        self.given.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The turn for this call; `None` if there are no more.
     fn turn(&self, key: &str) -> Option<&ScriptedTurn<T>> {
-        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut given = self.lock_given();
         let next = given.count();
         let index = *given.by_key.entry(key.to_owned()).or_insert(next);
         if self.endless { self.turns.first() } else { self.turns.get(index) }
@@ -126,13 +130,19 @@ impl<T: Clone> ScriptTurns<T> {
 
     /// The next turn is used up, unless the script had none.
     fn recall(&self, error: Option<&RunError>) {
-        if error.is_none_or(|error| !error.message.contains(NOTHING)) {
-            self.given.lock().unwrap_or_else(PoisonError::into_inner).past += 1;
+        match error {
+            Some(error) if error.message.contains(NOTHING) => {}
+            _ => self.lock_given().past += 1,
         }
     }
 
-    fn never_given(&self) -> usize {
-        self.turns.len().saturating_sub(self.given.lock().unwrap_or_else(PoisonError::into_inner).count())
+    /// Tells which answers were not used.
+    fn tell_unused(&self, name: &str, lines: &mut Vec<String>) {
+        match self.turns.len().saturating_sub(self.lock_given().count()) {
+            0 => {}
+            1 => lines.push(format!("1 answer of the script for `{name}` was not used")),
+            n => lines.push(format!("{n} answers of the script for `{name}` were not used")),
+        }
     }
 }
 
@@ -140,9 +150,10 @@ impl Scripted {
     /// Reads a file: JSON if its name ends in `.json`, otherwise YAML.
     pub fn read_file(path: &Path) -> Result<Self, ScriptError> {
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(path)
-            .map_err(|e| e.to_string().split(" (os error").next().unwrap_or_default().to_lowercase())
-            .map_err(|why| ScriptError { message: format!("{name}: cannot read the script: {why}") })?;
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            let why = error.to_string().split(" (os error").next().unwrap_or_default().to_lowercase();
+            ScriptError { message: format!("{name}: cannot read the script: {why}") }
+        })?;
         Self::parse(&name, &text)
     }
 
@@ -166,42 +177,52 @@ impl Scripted {
                 _ => {}
             }
         }
-        let strange = |names: &[&str], sort: &str, name: &str| {
-            if names.contains(&name) || key::parse_key_parts(name).nth(1).is_some() {
-                return None;
-            }
-            let hint = suggestions::nearest_name(name, names.iter().copied()).map(|n| format!("; did you mean `{n}`?"));
-            Some(format!(
-                "the script answers for `{name}`, but this workflow has no such {sort}{}",
-                hint.unwrap_or_default()
-            ))
-        };
-        let answers = self.answers.keys().filter_map(|name| strange(&calls, "step or agent", name));
-        answers.chain(self.tools.keys().filter_map(|name| strange(&tools, "tool", name))).collect()
+        let mut unknown = Vec::new();
+        for name in self.answers.keys() {
+            unknown.extend(describe_unknown(name, "step or agent", &calls));
+        }
+        for name in self.tools.keys() {
+            unknown.extend(describe_unknown(name, "tool", &tools));
+        }
+        unknown
     }
 
     /// One message for every name with unused answers.
     pub fn unused_answers(&self) -> Vec<String> {
-        let line = |(name, left): (&String, usize)| match left {
-            0 => None,
-            1 => Some(format!("1 answer of the script for `{name}` was not used")),
-            n => Some(format!("{n} answers of the script for `{name}` were not used")),
-        };
-        let answers = self.answers.iter().map(|(name, s)| (name, s.never_given()));
-        let tools = self.tools.iter().map(|(name, s)| (name, s.never_given()));
-        answers.chain(tools).filter_map(line).collect()
+        let mut lines = Vec::new();
+        for (name, turns) in &self.answers {
+            turns.tell_unused(name, &mut lines);
+        }
+        for (name, turns) in &self.tools {
+            turns.tell_unused(name, &mut lines);
+        }
+        lines
     }
 
     fn find(&self, at: &CallSite<'_>, speaker: &str) -> Option<(&String, &ScriptTurns<ScriptedAnswer>)> {
-        let own = at.labels.last().map(|l| &**l);
-        let around = at.labels.iter().rev().skip(1).map(|l| &**l);
-        let names = [Some(at.key.as_str()), Some(at.key.without_try()), own, Some(speaker)]
-            .into_iter()
-            .flatten()
-            .chain(around)
-            .chain([ANY]);
+        let mut names = vec![at.key.as_str(), at.key.without_try()];
+        if let Some(label) = at.labels.last() {
+            names.push(label);
+        }
+        names.push(speaker);
+        for around in at.labels.iter().rev().skip(1) {
+            names.push(around);
+        }
+        names.push(ANY);
         names.into_iter().find_map(|name| self.answers.get_key_value(name))
     }
+}
+
+/// The message for a name of the script, if it is none of these.
+fn describe_unknown(name: &str, sort: &str, known: &[&str]) -> Option<String> {
+    if known.contains(&name) || key::parse_key_parts(name).nth(1).is_some() {
+        return None;
+    }
+    let hint = match suggestions::nearest_name(name, known.iter().copied()) {
+        Some(near) => format!("; did you mean `{near}`?"),
+        None => String::new(),
+    };
+    Some(format!("the script answers for `{name}`, but this workflow has no such {sort}{hint}"))
 }
 
 #[async_trait]
@@ -240,7 +261,9 @@ impl ModelProvider for Scripted {
     }
 
     fn recall_model_call(&self, at: CallSite<'_>, request: &ModelRequest, error: Option<&RunError>) {
-        self.find(&at, &request.speaker).iter().for_each(|(_, script)| script.recall(error));
+        if let Some((_, script)) = self.find(&at, &request.speaker) {
+            script.recall(error);
+        }
     }
 
     fn label(&self, _request: &ModelRequest) -> String {
@@ -261,7 +284,9 @@ impl ToolHost for Scripted {
     }
 
     fn recall_tool_call(&self, _at: CallSite<'_>, request: &ToolRequest, error: Option<&RunError>) {
-        self.tools.get(&*request.name).iter().for_each(|script| script.recall(error));
+        if let Some(script) = self.tools.get(&*request.name) {
+            script.recall(error);
+        }
     }
 
     async fn call_tool(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {

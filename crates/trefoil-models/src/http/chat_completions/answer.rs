@@ -8,6 +8,7 @@ use crate::http::arguments::ArgumentPiece;
 use crate::http::assembly::{CallAssembly, CallDelta, append_text};
 use crate::http::endpoint::{ProtocolAnswers, StreamEvent, TextSink};
 use crate::http::finish::{FinishWord, read_word};
+use crate::http::members::{has_contents, list_member, number_member, text_member};
 use crate::http::parts::{AnswerContent, text_at, unreadable_answer_error};
 use crate::http::stream::{DoneMark, StreamTable};
 use crate::http::tokens::TokenReader;
@@ -44,7 +45,7 @@ impl ProtocolAnswers for ChatCompletionsProtocol {
         let mut partial = PartialCall::default();
         let mut is_answer = false;
         for (at, choice) in choices(json) {
-            let Some(message) = choice.get("message").filter(|message| message.is_object()) else { continue };
+            let Some(message @ Json::Object(_)) = choice.get("message") else { continue };
             is_answer = true;
             let said = read_content(endpoint, message)?;
             // If a model refuses, its refusal is a separate field and the content is empty.
@@ -79,11 +80,18 @@ impl ProtocolAnswers for ChatCompletionsProtocol {
     ) -> Result<(), ModelError> {
         let StreamEvent { endpoint, json, .. } = event;
         let thoughts = self.0.thoughts;
-        partial.answer.model = partial.answer.model.take().or_else(|| text_at(json, "/model"));
-        partial.answer.id = partial.answer.id.take().or_else(|| text_at(json, "/id"));
+        if partial.answer.model.is_none() {
+            partial.answer.model = text_at(json, "/model");
+        }
+        if partial.answer.id.is_none() {
+            partial.answer.id = text_at(json, "/id");
+        }
         // Usage arrives once, with the last choice or after it; an empty `usage` before that is ignored. Groq uses a
         // different field.
-        let figures = json.get("usage").filter(|usage| usage.is_object()).or_else(|| json.pointer("/x_groq/usage"));
+        let figures = match json.get("usage") {
+            Some(usage @ Json::Object(_)) => Some(usage),
+            _ => json.pointer("/x_groq/usage"),
+        };
         if let Some(usage) = usage(figures) {
             partial.answer.usage = Some(usage);
             partial.news.usage = true;
@@ -121,13 +129,9 @@ fn read_content(endpoint: &ProviderEndpoint, message: &Json) -> Result<AnswerCon
     let refusal = AnswerContent::without_calls(endpoint, message.get("refusal"))?;
     said.refusal.push_str(&(refusal.text + &refusal.refusal));
     for name in ["audio", "images", "text", "output_text"] {
-        let is_given = match message.get(name) {
-            Some(Json::String(text)) => !text.is_empty(),
-            Some(Json::Array(all)) => !all.is_empty(),
-            Some(Json::Object(all)) => !all.is_empty(),
-            _ => false,
-        };
-        if is_given {
+        if let Some(part) = message.get(name)
+            && has_contents(part)
+        {
             said.doubts.leave_out_part(name);
         }
     }
@@ -140,17 +144,18 @@ fn read_words(endpoint: &ProviderEndpoint, json: &Json, partial: &mut PartialCal
     for (at, choice) in choices(json) {
         let word = read_word(endpoint, choice.get("finish_reason"))?;
         // OpenRouter: the word of the provider behind it, which may say more.
-        let native = choice.get("native_finish_reason").map(|native| read_word(endpoint, Some(native)));
-        let says_more = |native: &FinishWord| {
-            matches!(native, FinishWord::Known(FinishReason::Length | FinishReason::Filtered | FinishReason::Refused))
+        let native = match read_word(endpoint, choice.get("native_finish_reason")) {
+            Ok(Some(FinishWord::Known(
+                reason @ (FinishReason::Length | FinishReason::Filtered | FinishReason::Refused),
+            ))) => Some(FinishWord::Known(reason)),
+            _ => None,
         };
-        let native = native.and_then(Result::ok).flatten().filter(says_more);
         if let Some(word) = FinishWord::pick_worse(native, word) {
             partial.answer.choices.note_word(endpoint, at, word)?;
             is_said = true;
         }
     }
-    partial.news.word = is_said.then(|| partial.answer.choices.finish_word()).flatten();
+    partial.news.word = if is_said { partial.answer.choices.finish_word() } else { None };
     let beside = read_word(endpoint, json.get("finish_reason"))?;
     partial.news.word = FinishWord::pick_worse(partial.news.word.take(), beside);
     Ok(())
@@ -158,36 +163,37 @@ fn read_words(endpoint: &ProviderEndpoint, json: &Json, partial: &mut PartialCal
 
 /// The choices with their numbers.
 fn choices(json: &Json) -> impl Iterator<Item = (u64, &Json)> {
-    let all = json.get("choices").and_then(Json::as_array).into_iter().flatten();
-    all.zip(0..).map(|(choice, at)| (choice.get("index").and_then(Json::as_u64).unwrap_or(at), choice))
+    let choices = (0..).zip(list_member(json, "choices"));
+    choices.map(|(place, choice)| (number_member(choice, "index").unwrap_or(place), choice))
 }
 
 /// Adds the tool calls of a complete message, or of a streamed piece. Returns whether there was a thought.
 fn add_calls(thoughts: &[&str], choice: u64, message: &Json, whole: bool, calls: &mut CallAssembly) -> bool {
-    let text = |of: Option<&'_ Json>| of.and_then(Json::as_str).unwrap_or_default().to_owned();
-    let all = message.get("tool_calls").and_then(Json::as_array).into_iter().flatten();
-    for (one, place) in all.zip(0..) {
+    for (place, call) in (0..).zip(list_member(message, "tool_calls")) {
         // A piece has the index of its call; in a complete message, each item is a call.
-        let at = if whole { Some(place) } else { one.get("index").and_then(Json::as_u64) };
+        let at: Option<u64> = if whole { Some(place) } else { number_member(call, "index") };
+        let function = call.get("function").unwrap_or(&Json::Null);
         let piece = calls.add_delta(&CallDelta {
             // Each choice counts its own calls.
-            index: at.map(|at: u64| at.saturating_add(choice.saturating_mul(1 << 32))),
-            id: &text(one.get("id")),
-            name: &text(one.pointer("/function/name")),
-            arguments: ArgumentPiece::from_member(one.pointer("/function/arguments")),
+            index: at.map(|at| at.saturating_add(choice.saturating_mul(1 << 32))),
+            id: text_member(call, "id").unwrap_or_default(),
+            name: text_member(function, "name").unwrap_or_default(),
+            arguments: ArgumentPiece::from_member(function.get("arguments")),
         });
-        let extra = one.get("extra_content").filter(|extra| extra.is_object());
-        if let (Some(piece), Some(extra)) = (piece, extra) {
+        if let (Some(piece), Some(extra @ Json::Object(_))) = (piece, call.get("extra_content")) {
             piece.beside.insert("extra_content".to_owned(), extra.clone());
         }
     }
     // The older form of a single call.
-    if let Some(one) = message.get("function_call") {
-        let (name, arguments) = (text(one.get("name")), ArgumentPiece::from_member(one.get("arguments")));
-        calls.add_delta(&CallDelta { index: None, id: "", name: &name, arguments });
+    if let Some(call) = message.get("function_call") {
+        let name = text_member(call, "name").unwrap_or_default();
+        let arguments = ArgumentPiece::from_member(call.get("arguments"));
+        calls.add_delta(&CallDelta { index: None, id: "", name, arguments });
     }
     for name in thoughts {
-        if let Some(more) = message.get(*name).filter(|more| !more.is_null()) {
+        if let Some(more) = message.get(*name)
+            && !more.is_null()
+        {
             add(&mut calls.beside, name, more);
         }
     }
@@ -221,24 +227,28 @@ fn add_whole(
     delta: &mut TextSink<'_>,
 ) -> Result<(), ModelError> {
     let begun = !partial.answer.text.is_empty() || !partial.answer.calls.is_empty();
-    let Some(message) = choice.get("message").filter(|message| !message.is_null()) else { return Ok(()) };
-    let piece = choice.get("delta").filter(|piece| piece.is_object());
-    let has_more = |piece: &Json| {
-        let is_text = read_content(endpoint, piece).is_ok_and(|said| !said.text.is_empty());
-        is_text || piece.get("tool_calls").is_some()
+    let message = match choice.get("message") {
+        None | Some(Json::Null) => return Ok(()),
+        Some(message) => message,
     };
     // Whether it is a piece or all so far cannot be told, unless it is the last one.
-    let is_last = choice.get("finish_reason").is_some_and(|word| !word.is_null());
+    let is_last = matches!(choice.get("finish_reason"), Some(word) if !word.is_null());
     let said = read_content(endpoint, message)?;
     let whole = if said.refusal.is_empty() { &said.text } else { &said.refusal };
-    let is_rest = is_last && whole.starts_with(&partial.answer.text) && !piece.is_some_and(has_more);
-    if piece.is_some_and(|piece| (begun && !is_rest) || has_more(piece)) {
-        return Ok(());
+    if let Some(piece @ Json::Object(_)) = choice.get("delta") {
+        let is_rest = is_last && whole.starts_with(&partial.answer.text);
+        if (begun && !is_rest) || brings_more(endpoint, piece) {
+            return Ok(());
+        }
     }
     if !whole.is_empty() && partial.answer.choices.takes_text(at) {
-        let rest = whole.strip_prefix(&partial.answer.text).filter(|_| is_last || partial.answer.text.is_empty());
-        let torn = || endpoint.provider_error(ModelErrorKind::Protocol, "sent several messages in one stream");
-        let rest = rest.ok_or_else(torn)?;
+        let rest = match whole.strip_prefix(&partial.answer.text) {
+            Some(rest) if is_last || partial.answer.text.is_empty() => rest,
+            _ => {
+                let what = "sent several messages in one stream";
+                return Err(endpoint.provider_error(ModelErrorKind::Protocol, what));
+            }
+        };
         partial.push_of(endpoint, at, rest, delta)?;
         if !said.refusal.is_empty() {
             partial.answer.conclude(FinishWord::Known(FinishReason::Refused));
@@ -256,9 +266,15 @@ fn add_whole(
     partial.note_calls(endpoint, at, thought)
 }
 
+/// Whether a piece has text or calls.
+fn brings_more(endpoint: &ProviderEndpoint, piece: &Json) -> bool {
+    let is_text = matches!(read_content(endpoint, piece), Ok(said) if !said.text.is_empty());
+    is_text || piece.get("tool_calls").is_some()
+}
+
 /// `None` if the response has no usage.
 fn usage(json: Option<&Json>) -> Option<Usage> {
-    json.filter(|json| json.is_object())?;
+    let Some(Json::Object(_)) = json else { return None };
     let mut tokens = TokenReader::new(json);
     let (input, output) = (tokens.read_number("/prompt_tokens"), tokens.read_number("/completion_tokens"));
     let cached =

@@ -30,7 +30,9 @@ impl ProtocolRequests for ChatCompletionsProtocol {
         let messages = request.messages.iter().map(|m| message(endpoint, m, names, quirks));
         let mut messages: Vec<Json> = messages.collect::<Result<_, _>>()?;
         let schema = request.schema.as_ref().map(|(name, schema)| (schema::to_wire_name(name), schema.to_json()));
-        if let Some((_, schema)) = schema.as_ref().filter(|_| !quirks.json_schema) {
+        if let Some((_, schema)) = &schema
+            && !quirks.json_schema
+        {
             schema::insert_instruction(&mut messages, schema);
         }
         let mut body = json!({"model": &*request.model, "messages": messages});

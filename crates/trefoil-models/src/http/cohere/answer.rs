@@ -8,6 +8,7 @@ use crate::http::arguments::ArgumentPiece;
 use crate::http::assembly::{CallAssembly, CallDelta, append_text};
 use crate::http::endpoint::{ProtocolAnswers, StreamEvent, TextSink};
 use crate::http::finish::read_word;
+use crate::http::members::{list_member, number_member};
 use crate::http::parts::{AnswerContent, text_at};
 use crate::http::stream::StreamTable;
 use crate::http::tokens::TokenReader;
@@ -22,16 +23,15 @@ static TABLE: StreamTable = StreamTable {
 
 impl ProtocolAnswers for CohereProtocol {
     fn read_answer(&self, endpoint: &ProviderEndpoint, json: &Json) -> Result<PartialAnswer, ModelError> {
-        let message = json
-            .get("message")
-            .filter(|message| message.is_object())
-            .ok_or_else(|| endpoint.provider_error(ModelErrorKind::Protocol, "sent an answer without `message`"))?;
+        let Some(message @ Json::Object(_)) = json.get("message") else {
+            return Err(endpoint.provider_error(ModelErrorKind::Protocol, "sent an answer without `message`"));
+        };
         let mut answer = PartialAnswer { id: text_at(json, "/id"), ..PartialAnswer::default() };
         let said = AnswerContent::without_calls(endpoint, message.get("content"))?;
         answer.text = said.text;
         answer.doubts.extend(said.doubts);
-        for (at, call) in message.get("tool_calls").and_then(Json::as_array).into_iter().flatten().enumerate() {
-            piece(Some(at as u64), call, &mut answer.calls);
+        for (at, call) in (0..).zip(list_member(message, "tool_calls")) {
+            piece(Some(at), call, &mut answer.calls);
         }
         plan(message, &mut answer.calls);
         answer.conclude(read_word(endpoint, json.get("finish_reason"))?);
@@ -46,7 +46,7 @@ impl ProtocolAnswers for CohereProtocol {
         delta: &mut TextSink<'_>,
     ) -> Result<(), ModelError> {
         let StreamEvent { endpoint, kind, json } = event;
-        let index = json.get("index").and_then(Json::as_u64);
+        let index = number_member(json, "index");
         match kind {
             "message-start" => partial.answer.id = text_at(json, "/id"),
             "content-start" | "content-delta" => {
@@ -89,7 +89,9 @@ fn piece(index: Option<u64>, call: &Json, calls: &mut CallAssembly) {
 }
 
 fn plan(message: &Json, calls: &mut CallAssembly) {
-    if let Some(more) = message.get(PLAN).and_then(Json::as_str).filter(|more| !more.is_empty()) {
+    if let Some(Json::String(more)) = message.get(PLAN)
+        && !more.is_empty()
+    {
         append_text(&mut calls.beside, PLAN, more);
     }
 }

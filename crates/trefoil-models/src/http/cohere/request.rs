@@ -29,25 +29,23 @@ impl ProtocolRequests for CohereProtocol {
     ) -> Result<Json, ModelError> {
         let messages = request.messages.iter().map(|m| message(endpoint, m, names));
         let mut messages: Vec<Json> = messages.collect::<Result<_, _>>()?;
-        let schema = request.schema.as_ref().map(|(_, schema)| schema.to_json());
         // Cohere rejects a response format together with tools.
         let formatted = names.is_empty();
-        let native = schema.as_ref().is_some_and(|schema| formatted && schema::COHERE.accepts_schema(schema));
-        if let Some(schema) = schema.as_ref().filter(|_| !native) {
+        let (native, told) = match request.schema.as_ref().map(|(_, schema)| schema.to_json()) {
+            Some(schema) if formatted && schema::COHERE.accepts_schema(&schema) => (Some(schema), None),
+            schema => (None, schema),
+        };
+        if let Some(schema) = &told {
             schema::insert_instruction(&mut messages, schema);
         }
         let mut body = json!({"model": &*request.model, "messages": messages, "stream": request.stream});
         if !names.is_empty() {
             set_member(&mut body, "tools", tools::function_tools_json(request, names));
         }
-        let format = match schema.filter(|_| native) {
-            Some(schema) => Some(json!({"type": "json_object", "json_schema": schema})),
-            None => {
-                (formatted && matches!(request.format, AnswerFormat::Json(_))).then(|| json!({"type": "json_object"}))
-            }
-        };
-        if let Some(format) = format {
-            set_member(&mut body, "response_format", format);
+        if let Some(schema) = native {
+            set_member(&mut body, "response_format", json!({"type": "json_object", "json_schema": schema}));
+        } else if formatted && matches!(request.format, AnswerFormat::Json(_)) {
+            set_member(&mut body, "response_format", json!({"type": "json_object"}));
         }
         add_members(&mut body, NAMES.request_members(request));
         options::merge_options(&mut body, request.parameters.provider_options.as_ref())?;
@@ -60,7 +58,10 @@ fn message(endpoint: &ProviderEndpoint, message: &ModelMessage, names: &ToolWire
     Ok(match message.role {
         MessageRole::System => json!({"role": "system", "content": &*content}),
         MessageRole::User => {
-            let image = |media: &MediaBlock<'_>| (media.kind == MediaKind::Image).then(|| content::image_url(media));
+            let image = |media: &MediaBlock<'_>| match media.kind {
+                MediaKind::Image => Some(content::image_url(media)),
+                MediaKind::Audio => None,
+            };
             json!({"role": "user", "content": content::typed_content(endpoint, message, "text", image)?})
         }
         MessageRole::Assistant if message.calls.is_empty() => json!({"role": "assistant", "content": &*content}),

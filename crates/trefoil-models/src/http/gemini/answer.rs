@@ -8,6 +8,7 @@ use crate::http::arguments::ArgumentPiece;
 use crate::http::assembly::{CallAssembly, CallDelta};
 use crate::http::endpoint::{ProtocolAnswers, StreamEvent, TextSink};
 use crate::http::finish::{FinishWord, is_word, read_word};
+use crate::http::members::{list_member, number_member, text_member};
 use crate::http::parts::{AnswerContent, text_at};
 use crate::http::stream::StreamTable;
 use crate::http::tokens::TokenReader;
@@ -37,9 +38,8 @@ impl ProtocolAnswers for GeminiProtocol {
     ) -> Result<(), ModelError> {
         let StreamEvent { endpoint, json, .. } = event;
         let mut is_said = false;
-        let candidates = json.get("candidates").and_then(Json::as_array).into_iter().flatten();
-        for (candidate, at) in candidates.zip(0..) {
-            let at = candidate.get("index").and_then(Json::as_u64).unwrap_or(at);
+        for (place, candidate) in (0..).zip(list_member(json, "candidates")) {
+            let at = number_member(candidate, "index").unwrap_or(place);
             add_parts(endpoint, at, candidate, partial, delta)?;
             if let Some(word) = read_word(endpoint, candidate.get("finishReason"))? {
                 partial.answer.choices.note_word(endpoint, at, word)?;
@@ -53,9 +53,9 @@ impl ProtocolAnswers for GeminiProtocol {
         answer.usage = used.or(answer.usage);
         partial.news.usage = used.is_some();
         let blocked = is_word(json.pointer("/promptFeedback/blockReason"));
-        partial.news.word = match is_said.then(|| partial.answer.choices.finish_word()).flatten() {
+        partial.news.word = match if is_said { partial.answer.choices.finish_word() } else { None } {
             // Whatever the reason is, the prompt was blocked.
-            None => blocked.then_some(FinishWord::Known(FinishReason::Filtered)),
+            None if blocked => Some(FinishWord::Known(FinishReason::Filtered)),
             word => word,
         };
         Ok(())
@@ -79,13 +79,17 @@ fn add_parts(
     let said = AnswerContent::from_content(endpoint, Some(parts))?;
     partial.push_of(endpoint, at, &said.text, delta)?;
     partial.answer.doubts.extend(said.doubts);
-    parts.as_array().into_iter().flatten().for_each(|part| call(part, &mut partial.answer.calls));
+    if let Json::Array(parts) = parts {
+        for part in parts {
+            call(part, &mut partial.answer.calls);
+        }
+    }
     partial.note_calls(endpoint, at, said.thought)
 }
 
 fn call(part: &Json, calls: &mut CallAssembly) {
     let Some(call) = part.get("functionCall") else { return };
-    let text = |name: &str| call.get(name).and_then(Json::as_str).unwrap_or_default();
+    let text = |name: &str| text_member(call, name).unwrap_or_default();
     let arguments = ArgumentPiece::from_member(call.get("args"));
     let index = calls.free_index();
     let Some(piece) = calls.add_whole(&CallDelta { index, id: text("id"), name: text("name"), arguments }) else {
@@ -105,6 +109,12 @@ fn usage(json: Option<&Json>) -> Option<Usage> {
     let thoughts = tokens.read_number("/thoughtsTokenCount").unwrap_or_default();
     let cached = tokens.read_number("/cachedContentTokenCount");
     // The output is missing if it is empty; without the input there is no usage.
-    let output = input.map(|_| output.unwrap_or_default().saturating_add(thoughts));
-    tokens.into_usage([input.map(|input| input.saturating_add(of_tools)), output], cached, None)
+    let numbers = match input {
+        Some(input) => {
+            let output = output.unwrap_or_default();
+            [Some(input.saturating_add(of_tools)), Some(output.saturating_add(thoughts))]
+        }
+        None => [None, None],
+    };
+    tokens.into_usage(numbers, cached, None)
 }

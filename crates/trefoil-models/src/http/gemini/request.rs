@@ -65,10 +65,12 @@ impl ProtocolRequests for GeminiProtocol {
         names: &ToolWireNames,
     ) -> Result<Json, ModelError> {
         let mut body = json!({"contents": contents(endpoint, request, names)?});
-        let schema = request.schema.as_ref().map(|(_, schema)| schema.to_json());
-        // Older models reject a schema together with tools.
-        let native = schema.as_ref().is_some_and(|schema| names.is_empty() && schema::GEMINI.accepts_schema(schema));
-        if let Some(system) = system_text(request, schema.as_ref().filter(|_| !native)) {
+        let (native, told) = match request.schema.as_ref().map(|(_, schema)| schema.to_json()) {
+            // Older models reject a schema together with tools.
+            Some(schema) if names.is_empty() && schema::GEMINI.accepts_schema(&schema) => (Some(schema), None),
+            schema => (None, schema),
+        };
+        if let Some(system) = system_text(request, told.as_ref()) {
             set_member(&mut body, "systemInstruction", json!({"role": "user", "parts": [{"text": system}]}));
         }
         if !names.is_empty() {
@@ -77,10 +79,10 @@ impl ProtocolRequests for GeminiProtocol {
             set_member(&mut body, "tools", json!([{ "functionDeclarations": offered }]));
         }
         let mut config = NAMES.request_members(request);
-        if names.is_empty() && matches!(request.format, AnswerFormat::Json(_)) || native {
+        if names.is_empty() && matches!(request.format, AnswerFormat::Json(_)) || native.is_some() {
             config.insert("responseMimeType".to_owned(), "application/json".into());
         }
-        if let Some(schema) = schema.filter(|_| native) {
+        if let Some(schema) = native {
             config.insert("responseJsonSchema".to_owned(), schema);
         }
         if !config.is_empty() {

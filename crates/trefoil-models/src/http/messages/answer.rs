@@ -8,6 +8,7 @@ use crate::http::arguments::ArgumentPiece;
 use crate::http::assembly::{CallAssembly, CallDelta, append_text};
 use crate::http::endpoint::{ProtocolAnswers, StreamEvent, TextSink};
 use crate::http::finish::read_word;
+use crate::http::members::{number_member, text_member};
 use crate::http::parts::{AnswerContent, text_at};
 use crate::http::stream::StreamTable;
 use crate::http::tokens::TokenReader;
@@ -23,10 +24,9 @@ static TABLE: StreamTable = StreamTable {
 impl ProtocolAnswers for MessagesProtocol {
     // Reads a complete answer: the concatenation of its text blocks.
     fn read_answer(&self, endpoint: &ProviderEndpoint, json: &Json) -> Result<PartialAnswer, ModelError> {
-        let blocks = json
-            .get("content")
-            .and_then(Json::as_array)
-            .ok_or_else(|| endpoint.provider_error(ModelErrorKind::Protocol, "sent an answer without `content`"))?;
+        let Some(Json::Array(blocks)) = json.get("content") else {
+            return Err(endpoint.provider_error(ModelErrorKind::Protocol, "sent an answer without `content`"));
+        };
         let said = AnswerContent::from_content(endpoint, json.get("content"))?;
         let mut answer = PartialAnswer {
             text: said.text,
@@ -39,7 +39,7 @@ impl ProtocolAnswers for MessagesProtocol {
         }
         count(json.get("usage"), &mut answer.usage);
         answer.conclude(read_word(endpoint, json.get("stop_reason"))?);
-        answer.id = json.get("id").and_then(Json::as_str).map(str::to_owned);
+        answer.id = text_member(json, "id").map(str::to_owned);
         Ok(answer)
     }
 
@@ -50,12 +50,12 @@ impl ProtocolAnswers for MessagesProtocol {
         delta: &mut TextSink<'_>,
     ) -> Result<(), ModelError> {
         let StreamEvent { endpoint, kind, json } = event;
-        let index = json.get("index").and_then(Json::as_u64);
+        let index = number_member(json, "index");
         match kind {
             "message_start" => {
                 let message = json.get("message").unwrap_or(&Json::Null);
                 partial.answer.model = text_at(message, "/model");
-                partial.answer.id = message.get("id").and_then(Json::as_str).map(str::to_owned);
+                partial.answer.id = text_member(message, "id").map(str::to_owned);
                 count(message.get("usage"), &mut partial.answer.usage);
                 say(endpoint, message.get("content").unwrap_or(&Json::Null), partial, delta)?;
             }
@@ -71,7 +71,7 @@ impl ProtocolAnswers for MessagesProtocol {
             }
             "message_delta" => {
                 count(json.get("usage"), &mut partial.answer.usage);
-                partial.news.usage = json.get("usage").is_some_and(Json::is_object);
+                partial.news.usage = matches!(json.get("usage"), Some(Json::Object(_)));
                 partial.news.word = read_word(endpoint, json.pointer("/delta/stop_reason"))?;
             }
             // `ping`, `message_stop`, `content_block_stop`, and future kinds of events.
@@ -88,7 +88,7 @@ impl ProtocolAnswers for MessagesProtocol {
 /// Adds a block that is not text, complete or only its start: a tool call, or a thought that belongs to one. Returns
 /// whether it is a thought.
 fn begin(index: Option<u64>, block: &Json, calls: &mut CallAssembly) -> bool {
-    let text = |name: &str| block.get(name).and_then(Json::as_str).unwrap_or_default();
+    let text = |name: &str| text_member(block, name).unwrap_or_default();
     match text("type") {
         "tool_use" => {
             let arguments = ArgumentPiece::Absent;
@@ -117,8 +117,10 @@ fn go_on(index: Option<u64>, delta: &Json, calls: &mut CallAssembly) -> bool {
     }
     let mut is_thought = false;
     for name in ["thinking", "signature"] {
-        let last = calls.beside.get_mut(THOUGHTS).and_then(|all| all.as_array_mut()?.last_mut()?.as_object_mut());
-        if let (Some(more), Some(thought)) = (delta.get(name).and_then(Json::as_str), last) {
+        if let Some(more) = text_member(delta, name)
+            && let Some(Json::Array(thoughts)) = calls.beside.get_mut(THOUGHTS)
+            && let Some(Json::Object(thought)) = thoughts.last_mut()
+        {
             append_text(thought, name, more);
             is_thought = true;
         }
@@ -146,7 +148,7 @@ fn count(json: Option<&Json>, usage: &mut Option<Usage>) {
     let (cached, written) =
         (tokens.read_number("/cache_read_input_tokens"), tokens.read_number("/cache_creation_input_tokens"));
     let parts = [tokens.read_number("/input_tokens"), cached, written];
-    let input = parts.into_iter().flatten().reduce(u64::saturating_add).filter(|_| !tokens.is_invalid());
+    let input = if tokens.is_invalid() { None } else { parts.into_iter().flatten().reduce(u64::saturating_add) };
     let output = tokens.read_number("/output_tokens");
     let is_invalid = tokens.is_invalid();
     let Some(newer) = tokens.into_usage([input, output], cached, written) else { return };

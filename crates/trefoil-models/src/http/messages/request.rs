@@ -53,14 +53,16 @@ impl ProtocolRequests for MessagesProtocol {
             "max_tokens": p.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
             "messages": messages(endpoint, request, names)?,
         });
-        let schema = request.schema.as_ref().map(|(_, schema)| schema.to_json());
-        let native = schema
-            .as_ref()
-            .is_some_and(|schema| schema::ANTHROPIC.accepts_schema(schema) && holds_to_schemas(&request.model));
-        if let Some(system) = system(request, schema.as_ref().filter(|_| !native)) {
+        let (native, told) = match request.schema.as_ref().map(|(_, schema)| schema.to_json()) {
+            Some(schema) if schema::ANTHROPIC.accepts_schema(&schema) && holds_to_schemas(&request.model) => {
+                (Some(schema), None)
+            }
+            schema => (None, schema),
+        };
+        if let Some(system) = system(request, told.as_ref()) {
             set_member(&mut body, "system", system);
         }
-        if let Some(schema) = schema.filter(|_| native) {
+        if let Some(schema) = native {
             set_member(&mut body, "output_config", json!({"format": {"type": "json_schema", "schema": schema}}));
         }
         if !names.is_empty() {
@@ -80,13 +82,16 @@ impl ProtocolRequests for MessagesProtocol {
 /// Whether a model supports schemas: Claude 4.5 and later. Names in another form belong to proxies and are treated as
 /// unsupported.
 fn holds_to_schemas(model: &str) -> bool {
-    let name = model.rsplit_once('/').map_or(model, |(_, name)| name);
+    let (_, name) = model.rsplit_once('/').unwrap_or(("", model));
     // `claude-sonnet-4-5-20250929`, `claude-opus-5`; before that, `claude-3-5-sonnet-20241022`.
-    let Some(rest) = name.strip_prefix("claude-").and_then(|rest| rest.split_once('-')) else { return false };
-    let mut parts = rest.1.split('-').map_while(|part| part.parse::<u32>().ok().filter(|n| *n < 100));
-    let family = rest.0.chars().all(|c| c.is_ascii_alphabetic());
-    let version = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
-    family && version >= (4, 5)
+    let Some(rest) = name.strip_prefix("claude-") else { return false };
+    let Some((family, parts)) = rest.split_once('-') else { return false };
+    let mut numbers = parts.split('-').map(|part| match part.parse::<u32>() {
+        Ok(number) if number < 100 => number,
+        _ => 0,
+    });
+    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    family.chars().all(|c| c.is_ascii_alphabetic()) && version >= (4, 5)
 }
 
 /// Whether the next request will probably start with the contents of this one, as in a tool loop.
@@ -117,8 +122,8 @@ fn messages(
     let mut all: Vec<Json> = Vec::new();
     // Results of one turn are blocks of one message.
     let mut results: Vec<Json> = Vec::new();
-    for message in request.messages.iter().filter(|m| m.role != MessageRole::System) {
-        if message.role != MessageRole::Tool && !results.is_empty() {
+    for message in &request.messages {
+        if !matches!(message.role, MessageRole::System | MessageRole::Tool) && !results.is_empty() {
             all.push(json!({"role": "user", "content": std::mem::take(&mut results)}));
         }
         let content = message.content.to_text();
@@ -159,7 +164,8 @@ fn image(media: &MediaBlock<'_>) -> Option<Json> {
 
 /// Marks the end of the conversation, because the next request starts with all of it.
 fn mark_last(messages: &mut [Json]) {
-    let Some(content) = messages.last_mut().and_then(|last| last.get_mut("content")) else { return };
+    let Some(last) = messages.last_mut() else { return };
+    let Some(content) = last.get_mut("content") else { return };
     match content {
         Json::String(text) if !text.is_empty() => {
             *content = json!([mark_cacheable(json!({"type": "text", "text": text}))])

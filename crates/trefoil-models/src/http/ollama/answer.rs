@@ -24,12 +24,12 @@ impl ProtocolAnswers for OllamaProtocol {
     fn read_answer(&self, endpoint: &ProviderEndpoint, json: &Json) -> Result<PartialAnswer, ModelError> {
         let mut partial = PartialCall::default();
         self.read_event(StreamEvent { endpoint, kind: "", json }, &mut partial, &mut |_: &str| ())?;
-        if json.get("done").and_then(Json::as_bool) == Some(false) {
+        if json.get("done") == Some(&Json::Bool(false)) {
             return Err(endpoint.provider_error(ModelErrorKind::Network, "sent an answer that is not done"));
         }
         // Nothing follows, so nothing takes its finish reason back.
         partial.take_news();
-        if json.get("message").is_none_or(|message| !message.is_object()) {
+        if !matches!(json.get("message"), Some(Json::Object(_))) {
             return Err(endpoint.provider_error(ModelErrorKind::Protocol, "sent an answer without `message`"));
         }
         Ok(partial.answer)
@@ -42,7 +42,7 @@ impl ProtocolAnswers for OllamaProtocol {
         delta: &mut TextSink<'_>,
     ) -> Result<(), ModelError> {
         let StreamEvent { endpoint, json, .. } = event;
-        if json.get("message").is_some_and(|message| !message.is_object() && !message.is_null()) {
+        if !matches!(json.get("message"), None | Some(Json::Null | Json::Object(_))) {
             return Err(unreadable_answer_error(endpoint, "a message that is no object"));
         }
         let said = AnswerContent::without_calls(endpoint, json.pointer("/message/content"))?;
@@ -54,11 +54,13 @@ impl ProtocolAnswers for OllamaProtocol {
             partial.news.thought = true;
             append_text(&mut answer.calls.beside, THOUGHTS, &more);
         }
-        for call in json.pointer("/message/tool_calls").and_then(Json::as_array).into_iter().flatten() {
-            add_call(call, &mut answer.calls);
+        if let Some(Json::Array(calls)) = json.pointer("/message/tool_calls") {
+            for call in calls {
+                add_call(call, &mut answer.calls);
+            }
         }
         answer.model = text_at(json, "/model").or(answer.model.take());
-        if json.get("done").and_then(Json::as_bool) == Some(true) {
+        if json.get("done") == Some(&Json::Bool(true)) {
             answer.usage = usage(json);
             partial.news.word = read_word(endpoint, json.get("done_reason"))?;
         }

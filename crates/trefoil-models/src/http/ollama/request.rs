@@ -32,7 +32,9 @@ impl ProtocolRequests for OllamaProtocol {
         let schema = request.schema.as_ref().map(|(_, schema)| schema.to_json());
         // With a response format, the model cannot call tools.
         let native = names.is_empty();
-        if let Some(schema) = schema.as_ref().filter(|_| !native) {
+        if let Some(schema) = &schema
+            && !native
+        {
             schema::insert_instruction(&mut messages, schema);
         }
         let mut body = json!({"model": &*request.model, "messages": messages, "stream": request.stream});

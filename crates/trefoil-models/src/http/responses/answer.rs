@@ -8,6 +8,7 @@ use crate::http::arguments::ArgumentPiece;
 use crate::http::assembly::{CallAssembly, CallDelta};
 use crate::http::endpoint::{ProtocolAnswers, StreamEvent, TextSink};
 use crate::http::finish::{FinishWord, read_status, read_word};
+use crate::http::members::{list_member, number_member, text_member};
 use crate::http::parts::{AnswerContent, PartKind, kind_of, text_at, type_of};
 use crate::http::stream::StreamTable;
 use crate::http::tokens::TokenReader;
@@ -52,7 +53,7 @@ impl ProtocolAnswers for ResponsesProtocol {
         delta: &mut TextSink<'_>,
     ) -> Result<(), ModelError> {
         let StreamEvent { endpoint, kind, json } = event;
-        let index = json.get("output_index").and_then(Json::as_u64);
+        let index = number_member(json, "output_index");
         match kind {
             "response.output_text.delta" => {
                 let said = AnswerContent::from_content(endpoint, json.get("delta"))?;
@@ -70,7 +71,10 @@ impl ProtocolAnswers for ResponsesProtocol {
                 partial.answer.conclude(FinishWord::Known(FinishReason::Refused));
             }
             "response.output_item.added" => {
-                let item = json.get("item").filter(|item| is_call(item)).unwrap_or(&Json::Null);
+                let item = match json.get("item") {
+                    Some(item) if is_call(item) => item,
+                    _ => &Json::Null,
+                };
                 add_item(index, item, &mut partial.answer.calls, false);
             }
             "response.output_item.done" => {
@@ -91,7 +95,7 @@ impl ProtocolAnswers for ResponsesProtocol {
                 partial.answer.calls.add_delta(&CallDelta { index, id: "", name: "", arguments });
             }
             "response.function_call_arguments.done" => {
-                let name = json.get("name").and_then(Json::as_str).unwrap_or_default();
+                let name = text_member(json, "name").unwrap_or_default();
                 let arguments = ArgumentPiece::from_member(json.get("arguments"));
                 if let Some(piece) = partial.answer.calls.update_call(&CallDelta { index, id: "", name, arguments }) {
                     piece.mark_ended(true);
@@ -103,8 +107,7 @@ impl ProtocolAnswers for ResponsesProtocol {
                 about(response, &mut partial.answer);
                 let word = ending(endpoint, kind.strip_prefix("response."), response)?;
                 // Some servers send the answer, or the rest of it, only here.
-                let output = response.get("output").and_then(Json::as_array).map_or(&[][..], Vec::as_slice);
-                let whole = read_output(endpoint, output)?;
+                let whole = read_output(endpoint, list_member(response, "output"))?;
                 if whole.finish() == Some(FinishReason::Refused) {
                     partial.push(whole.text.strip_prefix(&partial.answer.text).unwrap_or_default(), delta);
                 } else {
@@ -133,7 +136,11 @@ fn read_output(endpoint: &ProviderEndpoint, output: &[Json]) -> Result<PartialAn
     let mut answer = PartialAnswer::default();
     let mut said = AnswerContent::default();
     for (at, item) in (0..).zip(output) {
-        match item.as_object().map(type_of).unwrap_or_default() {
+        let kind = match item {
+            Json::Object(item) => type_of(item),
+            _ => "",
+        };
+        match kind {
             // What it refers to, and what the provider's own tools did, has content of its own.
             name if matches!(kind_of(name), PartKind::Thought | PartKind::Call | PartKind::Beside) => {}
             "message" | "content" | "" => said.add_all(AnswerContent::without_calls(endpoint, item.get("content"))?),
@@ -154,27 +161,29 @@ fn read_output(endpoint: &ProviderEndpoint, output: &[Json]) -> Result<PartialAn
 
 /// The numbers of the item and of its part that an event belongs to.
 fn part_of(json: &Json) -> [Option<u64>; 2] {
-    ["output_index", "content_index"].map(|name| json.get(name).and_then(Json::as_u64))
+    [number_member(json, "output_index"), number_member(json, "content_index")]
 }
 
 /// Whether an item says that it ended too early.
 fn is_cut(item: &Json) -> bool {
-    item.get("status").and_then(Json::as_str) == Some("incomplete")
+    text_member(item, "status") == Some("incomplete")
 }
 
 fn is_call(item: &Json) -> bool {
-    item.get("type").and_then(Json::as_str) == Some("function_call")
+    text_member(item, "type") == Some("function_call")
 }
 
 /// Adds a tool call, or a thought that belongs to one. Several events have the same call, as far as it is known then;
 /// `done`: it has ended.
 fn add_item(index: Option<u64>, item: &Json, calls: &mut CallAssembly, done: bool) {
-    let text = |name: &str| item.get(name).and_then(Json::as_str).unwrap_or_default();
+    let text = |name: &str| text_member(item, name).unwrap_or_default();
     if is_call(item) {
         calls.announce_call();
         let arguments = ArgumentPiece::from_member(item.get("arguments"));
         let piece = calls.update_call(&CallDelta { index, id: text("call_id"), name: text("name"), arguments });
-        if let Some(piece) = piece.filter(|_| done || is_cut(item)) {
+        if let Some(piece) = piece
+            && (done || is_cut(item))
+        {
             piece.mark_ended(!is_cut(item));
         }
     } else if text("type") == "reasoning"

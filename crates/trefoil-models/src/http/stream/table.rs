@@ -87,8 +87,10 @@ impl StreamTable {
 
     /// Whether an event that brought nothing of the answer has text that may belong to it.
     pub fn leaves_out(&self, kind: &str, json: &Json) -> bool {
-        let is_text = |path: &str| json.pointer(path).and_then(Json::as_str).is_some_and(|text| !text.is_empty());
-        self.typed && !self.silent.iter().any(|start| kind.starts_with(start)) && TEXTS.iter().any(|path| is_text(path))
+        if !self.typed || self.silent.iter().any(|start| kind.starts_with(start)) {
+            return false;
+        }
+        TEXTS.iter().any(|path| matches!(json.pointer(path), Some(Json::String(text)) if !text.is_empty()))
     }
 
     /// Whether it is the first event of an answer.
@@ -98,7 +100,6 @@ impl StreamTable {
 
     /// Whether it is the last event of an answer.
     pub fn is_last(&self, kind: &str, json: &Json) -> bool {
-        let member = |name| json.get(name).and_then(Json::as_bool) == Some(true);
-        self.last.contains(&kind) || self.last_member.is_some_and(member)
+        self.last.contains(&kind) || matches!(self.last_member, Some(name) if json.get(name) == Some(&Json::Bool(true)))
     }
 }
