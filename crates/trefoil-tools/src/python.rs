@@ -97,11 +97,14 @@ impl PythonTools {
             let why = format!("its result has more than {} values", limits::ANSWER_NODES);
             return Err(ToolError::unusable_result(why, "let the function return less"));
         }
-        let result = read_json_bytes(&ended.stdout).ok().map(Value::from_json);
-        let result = result.as_ref().and_then(Value::as_object);
-        match (result.and_then(|all| all.get("result")), result.and_then(|all| all.get("error"))) {
+        let answer = match read_json_bytes(&ended.stdout) {
+            Ok(json) => Value::from_json(json),
+            Err(_) => Value::Null,
+        };
+        let member = |name: &str| answer.as_object()?.get(name);
+        match (member("result"), member("error")) {
             (_, Some(error)) => {
-                let kind = result.and_then(|all| all.get("kind")).and_then(Value::as_str);
+                let kind = member("kind").and_then(Value::as_str);
                 let failed = if kind == Some("result") { ToolError::unusable_result } else { ToolError::with_advice };
                 Err(failed(error.to_text().to_string(), advice(kind)))
             }

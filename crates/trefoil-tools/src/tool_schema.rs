@@ -12,15 +12,16 @@ pub struct ToolSchema(Arc<SchemaChecker>);
 impl ToolSchema {
     /// Compiles a JSON Schema, or returns why it is invalid.
     pub fn new(schema: &Json) -> Result<Self, String> {
-        SchemaChecker::new(schema).map(|checker| Self(Arc::new(checker))).map_err(|why| why.to_string())
+        let checker = SchemaChecker::new(schema).map_err(|why| why.to_string())?;
+        Ok(Self(Arc::new(checker)))
     }
 
     /// The same for a schema that comes from a server, on another thread: even within the limits, its patterns may take a
     /// second, in which this thread, often the only one, would see no time limit.
     #[cfg(feature = "mcp")]
     pub async fn of_server(schema: Json) -> Result<Self, String> {
-        let compile = move || SchemaChecker::of_others(&schema).map(|checker| Self(Arc::new(checker)));
-        apart(move || compile().map_err(|why| why.to_string())).await
+        let compile = move || SchemaChecker::of_others(&schema).map_err(|why| why.to_string());
+        Ok(Self(Arc::new(apart(compile).await?)))
     }
 
     /// Checks a value from a server on another thread, and returns it.

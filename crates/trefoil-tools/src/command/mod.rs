@@ -95,9 +95,11 @@ impl CommandTool {
                     return Err("`parameters` must be a JSON Schema with `type = \"object\"`".to_owned());
                 }
                 let known = parameters.get("properties").and_then(serde_json::Value::as_object);
-                let unknown = used.iter().find(|(name, _)| known.is_none_or(|known| !known.contains_key(&**name)));
-                if let Some((name, _)) = unknown {
-                    return Err(format!("`{{{name}}}` is not one of the properties of `parameters`"));
+                for (name, _) in &used {
+                    let is_known = matches!(known, Some(known) if known.contains_key(&**name));
+                    if !is_known {
+                        return Err(format!("`{{{name}}}` is not one of the properties of `parameters`"));
+                    }
                 }
                 // An argument without a placeholder would be dropped silently.
                 if let (CommandInput::Words, Some(members)) = (input, parameters.as_object_mut())
@@ -110,9 +112,13 @@ impl CommandTool {
             None => of_words(&used),
         };
         let shape = ToolSchema::new(&parameters).map_err(|why| format!("`parameters` is not a JSON Schema: {why}"))?;
-        let result =
-            declared.result.map(|schema| Ok((ToolSchema::new(&schema)?, Value::from_json(schema)))).transpose();
-        let result = result.map_err(|why: String| format!("`result` is not a JSON Schema: {why}"))?;
+        let result = match declared.result {
+            Some(schema) => {
+                let shape = ToolSchema::new(&schema).map_err(|why| format!("`result` is not a JSON Schema: {why}"))?;
+                Some((shape, Value::from_json(schema)))
+            }
+            None => None,
+        };
         let spec = ToolSpec {
             name: declared.name.into(),
             description: declared.description.into(),
@@ -150,12 +156,10 @@ impl CommandTool {
 
     fn valid(&self, value: Value) -> Result<Value, ToolError> {
         let Some((shape, _)) = &self.result else { return Ok(value) };
-        shape.check_value(&value.to_json()).map_err(|why| {
-            ToolError::unusable_result(
-                format!("its output does not match `result`: {why}"),
-                "fix the program, or `result` in the settings of the tool",
-            )
-        })?;
+        if let Err(why) = shape.check_value(&value.to_json()) {
+            let why = format!("its output does not match `result`: {why}");
+            return Err(ToolError::unusable_result(why, "fix the program, or `result` in the settings of the tool"));
+        }
         Ok(value)
     }
 
@@ -173,7 +177,10 @@ impl CommandTool {
         let empty = ValueObject::default();
         let words = self.words.fill_values(arguments.as_object().unwrap_or(&empty))?;
         let command = self.program.build_command(&words, secrets)?;
-        let input = (self.input == CommandInput::Json).then(|| format!("{json}\n").into_bytes());
+        let input = match self.input {
+            CommandInput::Json => Some(format!("{json}\n").into_bytes()),
+            CommandInput::Words => None,
+        };
         let ended = process::start_process(command, input.is_some())?.run_to_end(input, Some(self.time)).await?;
         match ended.code {
             0 => self.valid(self.read(ended.stdout)?),
@@ -192,7 +199,10 @@ impl CommandTool {
             return Err(ToolError::unusable_result(why, "let it print less, or set `output = \"text\"`"));
         }
         let text = String::from_utf8_lossy(&bytes);
-        let text = text.strip_suffix('\n').map_or(&*text, |text| text.strip_suffix('\r').unwrap_or(text));
+        let text = match text.strip_suffix('\n') {
+            Some(line) => line.strip_suffix('\r').unwrap_or(line),
+            None => &*text,
+        };
         match self.output {
             CommandResult::Text => Ok(text.into()),
             CommandResult::Either => Ok(parse_structured(text).unwrap_or_else(|| text.into())),
@@ -207,15 +217,19 @@ impl CommandTool {
 /// Parses a text as JSON if it is an object or a list. A number or a word is more likely meant as text.
 pub(crate) fn parse_structured(text: &str) -> Option<Value> {
     let text = json_text(text);
-    text.starts_with(['{', '[']).then(|| Value::parse(text).ok()).flatten()
+    if text.starts_with(['{', '[']) { Value::parse(text).ok() } else { None }
 }
 
 fn of_words(used: &[(Arc<str>, bool)]) -> serde_json::Value {
-    let texts = used.iter().map(|(name, _)| (name.to_string(), json!({"type": ["string", "number", "boolean"]})));
-    let required: Vec<&str> = used.iter().filter(|(_, optional)| !optional).map(|(name, _)| &**name).collect();
-    let properties = texts.collect::<serde_json::Map<_, _>>();
     if used.is_empty() {
         return json!({"type": "object"});
+    }
+    let (mut properties, mut required) = (serde_json::Map::new(), Vec::new());
+    for (name, optional) in used {
+        properties.insert(name.to_string(), json!({"type": ["string", "number", "boolean"]}));
+        if !optional {
+            required.push(&**name);
+        }
     }
     json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
 }
@@ -242,7 +256,9 @@ impl ToolHost for CommandTools {
     }
 
     async fn call_tool(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
-        let tool = self.tools.get(&*request.name).ok_or_else(|| tool_failure("it is not declared".to_owned()))?;
+        let Some(tool) = self.tools.get(&*request.name) else {
+            return Err(tool_failure("it is not declared".to_owned()));
+        };
         tool.call(at.discloses, &request.arguments, &*self.secrets).await
     }
 
@@ -252,7 +268,7 @@ impl ToolHost for CommandTools {
     }
 
     fn is_idempotent(&self, request: &ToolRequest) -> bool {
-        self.tools.get(&*request.name).is_some_and(|tool| tool.spec.effects.is_idempotent())
+        matches!(self.tools.get(&*request.name), Some(tool) if tool.spec.effects.is_idempotent())
     }
 }
 

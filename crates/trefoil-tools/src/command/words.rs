@@ -50,20 +50,17 @@ impl CommandTemplate {
     /// Whether its program reads operators among its arguments.
     fn has_operators(&self) -> bool {
         let Some([WordPart::Text(program)]) = self.0.first().map(Vec::as_slice) else { return false };
-        program.rsplit('/').next().is_some_and(|name| WITH_OPERATORS.contains(&name))
+        matches!(program.rsplit('/').next(), Some(name) if WITH_OPERATORS.contains(&name))
     }
 
     /// The parameters, and whether they are optional.
     pub fn parameter_names(&self) -> Vec<(Arc<str>, bool)> {
-        let parts = self.0.iter().flatten().filter_map(|part| match part {
-            WordPart::Parameter { name, optional } => Some((name.clone(), *optional)),
-            WordPart::Text(_) => None,
-        });
         let mut found: Vec<(Arc<str>, bool)> = Vec::new();
-        for (name, optional) in parts {
-            match found.iter_mut().find(|(have, _)| *have == name) {
+        for part in self.0.iter().flatten() {
+            let WordPart::Parameter { name, optional } = part else { continue };
+            match found.iter_mut().find(|(have, _)| have == name) {
                 Some((_, only)) => *only &= optional,
-                None => found.push((name, optional)),
+                None => found.push((name.clone(), *optional)),
             }
         }
         found
@@ -98,13 +95,13 @@ fn filled(parts: &[WordPart], arguments: &ValueObject, options_end: bool) -> Res
             }
             WordPart::Parameter { name, optional } => (name, *optional),
         };
-        let value = arguments.get(&**name).filter(|value| !value.is_null());
-        let Some(value) = value else {
-            if optional {
-                return Ok(None);
+        let value = match arguments.get(&**name) {
+            Some(value) if !value.is_null() => value,
+            _ if optional => return Ok(None),
+            _ => {
+                let help = "pass it, or write `{NAME?}` in `command` if it is optional";
+                return failed(format!("the parameter `{name}` is missing"), help);
             }
-            let help = "pass it, or write `{NAME?}` in `command` if it is optional";
-            return failed(format!("the parameter `{name}` is missing"), help);
         };
         let text = value.to_text();
         if text.contains('\0') {
@@ -134,7 +131,10 @@ fn parse(word: &str) -> Result<Vec<WordPart>, String> {
         let Some((inside, after)) = inside else {
             return Err(format!("`{word}` has a single brace; write `{{{{` or `}}}}` for the character"));
         };
-        let (name, optional) = inside.strip_suffix('?').map_or((inside, false), |name| (name, true));
+        let (name, optional) = match inside.strip_suffix('?') {
+            Some(name) => (name, true),
+            None => (inside, false),
+        };
         if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')) {
             return Err(format!("`{{{inside}}}` is not a parameter; write `{{name}}` or `{{name?}}`"));
         }

@@ -119,14 +119,19 @@ impl GuardedClient {
 
     /// Whether an address may be called, judged by its text. Its name may still resolve to a private address.
     pub fn check_url(&self, url: &str) -> Result<(), HttpFault> {
-        self.find_reach(&parse_url(url)?).map(|_| ())
+        self.find_reach(&parse_url(url)?)?;
+        Ok(())
+    }
+
+    fn allows_host(&self, host: &Host<&str>, port: u16) -> bool {
+        self.rules.allow.iter().any(|rule| rule.allows_host(host, port))
     }
 
     /// Whether the operator has allowed an address by name, so that requests to it may contain secrets.
     pub fn is_allowed_by_name(&self, url: &str) -> bool {
         let Ok(url) = parse_url(url) else { return false };
-        let at = url.host().zip(url.port_or_known_default());
-        at.is_some_and(|(host, port)| self.rules.allow.iter().any(|rule| rule.allows_host(&host, port)))
+        let (Some(host), Some(port)) = (url.host(), url.port_or_known_default()) else { return false };
+        self.allows_host(&host, port)
     }
 
     /// Environment values and secrets may be sent only to hosts that the operator has allowed, because addresses in a
@@ -137,7 +142,8 @@ impl GuardedClient {
         }
         // Reports a problem of the address itself first.
         self.check_url(url)?;
-        let host = parse_url(url)?.host_str().map(str::to_owned).unwrap_or_default();
+        let url = parse_url(url)?;
+        let host = url.host_str().unwrap_or_default();
         Err(HttpFault::Refused(format!(
             "the request contains secrets or environment values, which `{host}` may not receive{ADVICE}pass `--allow-host {host}`"
         )))
@@ -158,11 +164,18 @@ impl GuardedClient {
         own: Option<Duration>,
         work: impl Future<Output = Result<T, HttpFault>>,
     ) -> Result<T, HttpFault> {
-        let limit = own.map_or(self.rules.limits.time, |own| own.min(self.rules.limits.longest));
+        let limit = match own {
+            Some(own) => own.min(self.rules.limits.longest),
+            None => self.rules.limits.time,
+        };
         match tokio::time::timeout(limit, work).await {
             Ok(answered) => answered,
             Err(_) => Err(HttpFault::Timeout(limit.as_secs().max(1))),
         }
+    }
+
+    fn client_for(&self, url: &Url) -> Result<&reqwest::Client, HttpFault> {
+        self.connections(self.find_reach(url)?)
     }
 
     async fn follow(&self, call: GuardedRequest) -> Result<OpenResponse, HttpFault> {
@@ -174,7 +187,7 @@ impl GuardedClient {
         headers.entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
         for nth in 0..=self.rules.limits.redirects {
             let at = |fault| if nth == 0 { fault } else { redirected(fault, is_answered) };
-            let client = self.find_reach(&url).and_then(|reach| self.connections(reach)).map_err(at)?;
+            let client = self.client_for(&url).map_err(at)?;
             let mut request = client.request(method.clone(), url.clone()).headers(headers.clone());
             if let Some(body) = &body {
                 request = request.body(body.clone());
@@ -217,7 +230,7 @@ impl GuardedClient {
         let (Some(host), Some(port)) = (url.host(), url.port_or_known_default()) else {
             return Err(HttpFault::Invalid("a URL must have a host".to_owned()));
         };
-        if self.rules.allow.iter().any(|rule| rule.allows_host(&host, port)) {
+        if self.allows_host(&host, port) {
             return Ok(HostReach::Trusted);
         }
         let more_ports = self.rules.ports.contains(&port);
@@ -242,12 +255,15 @@ impl GuardedClient {
             }
             Host::Domain(_) => Ok(()),
         };
-        inside.map(|()| HostReach::Public).map_err(|why| refused(why.to_string()))
+        match inside {
+            Ok(()) => Ok(HostReach::Public),
+            Err(why) => Err(refused(why.to_string())),
+        }
     }
 
     fn opened(&self, response: reqwest::Response, url: Url, is_of_get_after: bool) -> Result<OpenResponse, HttpFault> {
-        let encoded = response.headers().get(CONTENT_ENCODING).is_some_and(|v| v.as_bytes() != b"identity");
-        if encoded {
+        let encoding = response.headers().get(CONTENT_ENCODING);
+        if matches!(encoding, Some(encoding) if encoding.as_bytes() != b"identity") {
             return Err(HttpFault::Unusable(format!(
                 "{} sent a compressed answer, which was not requested",
                 host(&url)
@@ -282,7 +298,10 @@ impl OpenResponse {
     /// The next piece of the body, or `None` at its end.
     pub async fn next_chunk(&mut self) -> Result<Option<bytes::Bytes>, HttpFault> {
         let piece = self.response.chunk().await.map_err(|e| failure(&self.url, &e))?;
-        let size = piece.as_ref().map_or(0, bytes::Bytes::len);
+        let size = match &piece {
+            Some(piece) => piece.len(),
+            None => 0,
+        };
         self.left = self.left.checked_sub(size).ok_or(HttpFault::TooLarge(self.limit))?;
         Ok(piece)
     }
@@ -327,8 +346,12 @@ fn location(from: &Url, response: &reqwest::Response) -> Option<Result<Url, Http
         return None;
     }
     let to = response.headers().get(LOCATION)?;
-    let wrong = || HttpFault::Unusable(format!("{} redirects to an invalid URL", host(from)));
-    Some(to.to_str().ok().and_then(|to| from.join(to).ok()).ok_or_else(wrong))
+    if let Ok(to) = to.to_str()
+        && let Ok(target) = from.join(to)
+    {
+        return Some(Ok(target));
+    }
+    Some(Err(HttpFault::Unusable(format!("{} redirects to an invalid URL", host(from)))))
 }
 
 /// The fault of a request after a redirect: the one before it was sent.
@@ -344,7 +367,10 @@ fn redirected(fault: HttpFault, is_answered: bool) -> HttpFault {
 
 /// Host and port for messages; a path or a query may contain secrets.
 fn host(url: &Url) -> String {
-    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+    let port = match url.port() {
+        Some(port) => format!(":{port}"),
+        None => String::new(),
+    };
     format!("`{}{port}`", url.host_str().unwrap_or_default())
 }
 
@@ -368,9 +394,9 @@ fn failure(url: &Url, error: &reqwest::Error) -> HttpFault {
 
 /// The innermost cause says what happened; the outer errors repeat the address.
 fn innermost(error: &reqwest::Error) -> String {
-    let mut cause: Option<&dyn std::error::Error> = error.source();
-    while let Some(inner) = cause.and_then(std::error::Error::source) {
-        cause = Some(inner);
+    let Some(mut cause) = error.source() else { return "no answer".to_owned() };
+    while let Some(inner) = cause.source() {
+        cause = inner;
     }
-    cause.map_or_else(|| "no answer".to_owned(), ToString::to_string)
+    cause.to_string()
 }

@@ -28,8 +28,10 @@ impl GuardedRequest {
 fn address(text: &str) -> String {
     let Ok(mut url) = Url::parse(text) else {
         // The start of the address may be a value of the environment.
-        let path = text.split(['?', '#']).next().filter(|path| path.starts_with(HIDDEN) && !path.contains('@'));
-        return path.map_or_else(|| "an invalid address".to_owned(), cut);
+        return match text.split(['?', '#']).next() {
+            Some(path) if path.starts_with(HIDDEN) && !path.contains('@') => cut(path),
+            _ => "an invalid address".to_owned(),
+        };
     };
     if !url.username().is_empty() || url.password().is_some() {
         // Fails only for addresses without a host, which have neither.

@@ -12,12 +12,16 @@ pub fn read_request(arguments: &Value) -> Result<(GuardedRequest, Option<TokenAu
     let empty = ValueObject::default();
     let all = arguments.as_object().unwrap_or(&empty);
     let params = all.get("params").and_then(Value::as_object).unwrap_or(&empty);
-    let url = all
-        .get("url")
-        .filter(|v| !v.is_null())
-        .ok_or_else(|| ToolError::with_advice("the request has no URL", "set `url` of the tool"))?;
-    let url = placeholders::fill_url(&url.to_text(), params)?;
+    let url = match all.get("url") {
+        None | Some(Value::Null) => {
+            return Err(ToolError::with_advice("the request has no URL", "set `url` of the tool"));
+        }
+        Some(url) => placeholders::fill_url(&url.to_text(), params)?,
+    };
     let call = request::build_request(all, url)?;
-    let auth = all.get("auth").and_then(Value::as_object).map(TokenAuth::from_settings).transpose()?;
+    let auth = match all.get("auth").and_then(Value::as_object) {
+        Some(settings) => Some(TokenAuth::from_settings(settings)?),
+        None => None,
+    };
     Ok((call, auth))
 }

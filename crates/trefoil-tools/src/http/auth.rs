@@ -40,57 +40,26 @@ enum TokenTarget {
 impl TokenAuth {
     /// Parses `type: oauth2_client_credentials` (RFC 6749, 4.4) or `type: token_exchange`.
     pub fn from_settings(all: &ValueObject) -> Result<Self, ToolError> {
-        let text = |key: &str| all.get(key).filter(|v| !v.is_null()).map(|v| v.to_text().to_string());
-        let (get, token, expires, apply) = match text("type").as_deref() {
-            Some("oauth2_client_credentials") => {
-                let need = |key: &str| text(key).ok_or_else(|| missing(&format!("`auth` has no `{key}`")));
-                let (id, secret) = (need("client_id")?, need("client_secret")?);
-                let mut form = vec![("grant_type", "client_credentials".to_owned())];
-                form.extend(text("scope").map(|scope| ("scope", scope)));
-                let mut headers = Vec::new();
-                if text("creds_location").as_deref() == Some("body") {
-                    form.extend([("client_id", id), ("client_secret", secret)]);
-                } else {
-                    headers.push(("authorization".to_owned(), basic(&id, &secret)));
-                }
-                headers.push(("content-type".to_owned(), "application/x-www-form-urlencoded".to_owned()));
-                headers.push(("accept".to_owned(), "application/json".to_owned()));
-                let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
-                let method = reqwest::Method::POST;
-                let get = GuardedRequest {
-                    method,
-                    headers,
-                    body: Some(body.into_bytes()),
-                    ..GuardedRequest::for_get(need("token_url")?)
-                };
-                let bearer =
-                    TokenTarget::Header { name: "authorization".to_owned(), format: "Bearer {token}".to_owned() };
-                (
-                    get,
-                    TokenExtraction::Json(TokenPath::parse_path("$.access_token")),
-                    Some(TokenPath::parse_path("$.expires_in")),
-                    bearer,
-                )
-            }
+        let (get, token, expires, apply) = match setting_text(all, "type").as_deref() {
+            Some("oauth2_client_credentials") => client_credentials(all)?,
             Some("token_exchange") => exchange(all)?,
             _ => {
                 let help = "set it to `oauth2_client_credentials` or `token_exchange`";
                 return Err(ToolError::with_advice("`auth` has an unknown `type`", help));
             }
         };
-        let seconds = all.get("cache_ttl").and_then(Value::as_f64).filter(|s| s.is_finite() && *s > 0.0);
-        let statuses = all.get("refresh_on").and_then(Value::as_list);
-        let refresh_on = statuses.map(|all| all.iter().filter_map(Value::as_f64).map(|status| status as u64).collect());
-        Ok(Self {
-            key: Value::from(all.clone()).to_text().to_string(),
-            get,
-            token,
-            expires,
-            apply,
+        let ttl = match all.get("cache_ttl").and_then(Value::as_f64) {
             // Longer than this, no token is kept.
-            ttl: seconds.map(|seconds| Duration::from_secs_f64(seconds.min(LONGEST_TTL))),
-            refresh_on: refresh_on.unwrap_or_else(|| vec![401]),
-        })
+            Some(seconds) if seconds.is_finite() && seconds > 0.0 => {
+                Some(Duration::from_secs_f64(seconds.min(LONGEST_TTL)))
+            }
+            _ => None,
+        };
+        let refresh_on = match all.get("refresh_on").and_then(Value::as_list) {
+            Some(statuses) => statuses.iter().filter_map(Value::as_f64).map(|status| status as u64).collect(),
+            None => vec![401],
+        };
+        Ok(Self { key: Value::from(all.clone()).to_text().to_string(), get, token, expires, apply, ttl, refresh_on })
     }
 
     /// The request that gets a token.
@@ -112,23 +81,33 @@ impl TokenAuth {
         }
         let text = String::from_utf8_lossy(&answer.body);
         let json: Option<Value> = read_json(&text).ok();
-        let token = match &self.token {
-            TokenExtraction::Text => Some(text.trim().to_owned()),
-            TokenExtraction::Json(path) => {
-                json.as_ref().and_then(|json| path.find(json)).map(|v| v.to_text().to_string())
-            }
+        let token = match (&self.token, &json) {
+            (TokenExtraction::Text, _) => text.trim().to_owned(),
+            (TokenExtraction::Json(path), Some(json)) => match path.find(json) {
+                Some(token) => token.to_text().to_string(),
+                None => String::new(),
+            },
+            (TokenExtraction::Json(_), None) => String::new(),
         };
-        let token = token.filter(|token| !token.is_empty()).ok_or_else(|| {
+        if token.is_empty() {
             let help = "check the address for tokens in `auth` of the tool, and `extract` if it has one";
-            ToolError::with_advice("the answer to the request for a token has none", help)
-        })?;
-        let lives = || {
-            let seconds = self.expires.as_ref()?.find(json.as_ref()?)?;
-            let seconds = seconds.as_f64().or_else(|| seconds.to_text().parse().ok())?;
-            (0.0..1e9).contains(&seconds).then_some(seconds as u64)
+            return Err(ToolError::with_advice("the answer to the request for a token has none", help));
+        }
+        let ttl = match self.ttl {
+            Some(ttl) => ttl,
+            None => Duration::from_secs(self.told_lifetime(json.as_ref()).unwrap_or(TTL)),
         };
-        let ttl = self.ttl.unwrap_or_else(|| Duration::from_secs(lives().unwrap_or(TTL)));
         Ok((token, ttl.saturating_sub(Duration::from_secs(EARLY.min(ttl.as_secs() / 2)))))
+    }
+
+    /// The lifetime of a token in seconds, as the response says.
+    fn told_lifetime(&self, response: Option<&Value>) -> Option<u64> {
+        let told = self.expires.as_ref()?.find(response?)?;
+        let seconds = match told.as_f64() {
+            Some(seconds) => seconds,
+            None => told.to_text().parse().ok()?,
+        };
+        if (0.0..1e9).contains(&seconds) { Some(seconds as u64) } else { None }
     }
 
     /// Adds a token to a request.
@@ -156,21 +135,61 @@ fn missing(what: &str) -> ToolError {
     ToolError::with_advice(what, "add it to `auth` of the tool")
 }
 
-fn exchange(all: &ValueObject) -> Result<(GuardedRequest, TokenExtraction, Option<TokenPath>, TokenTarget), ToolError> {
+/// A setting as text, if it has a value.
+fn setting_text(all: &ValueObject, key: &str) -> Option<String> {
+    match all.get(key)? {
+        Value::Null => None,
+        value => Some(value.to_text().to_string()),
+    }
+}
+
+/// The request for a token, where its response has the token and its lifetime, and where the token is sent.
+type TokenSteps = (GuardedRequest, TokenExtraction, Option<TokenPath>, TokenTarget);
+
+fn client_credentials(all: &ValueObject) -> Result<TokenSteps, ToolError> {
+    let need = |key: &str| setting_text(all, key).ok_or_else(|| missing(&format!("`auth` has no `{key}`")));
+    let (id, secret) = (need("client_id")?, need("client_secret")?);
+    let mut form = vec![("grant_type", "client_credentials".to_owned())];
+    if let Some(scope) = setting_text(all, "scope") {
+        form.push(("scope", scope));
+    }
+    let mut headers = Vec::new();
+    if setting_text(all, "creds_location").as_deref() == Some("body") {
+        form.extend([("client_id", id), ("client_secret", secret)]);
+    } else {
+        headers.push(("authorization".to_owned(), basic(&id, &secret)));
+    }
+    headers.push(("content-type".to_owned(), "application/x-www-form-urlencoded".to_owned()));
+    headers.push(("accept".to_owned(), "application/json".to_owned()));
+    let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
+    let get = GuardedRequest {
+        method: reqwest::Method::POST,
+        headers,
+        body: Some(body.into_bytes()),
+        ..GuardedRequest::for_get(need("token_url")?)
+    };
+    let token = TokenExtraction::Json(TokenPath::parse_path("$.access_token"));
+    let expires = Some(TokenPath::parse_path("$.expires_in"));
+    let bearer = TokenTarget::Header { name: "authorization".to_owned(), format: "Bearer {token}".to_owned() };
+    Ok((get, token, expires, bearer))
+}
+
+fn exchange(all: &ValueObject) -> Result<TokenSteps, ToolError> {
     let empty = ValueObject::default();
     let part = |key: &str| all.get(key).and_then(Value::as_object).unwrap_or(&empty);
     let (request, extract, apply) = (part("request"), part("extract"), part("apply"));
-    let url = request.get("url").ok_or_else(|| missing("`auth.request` has no `url`"))?;
+    let Some(url) = request.get("url") else { return Err(missing("`auth.request` has no `url`")) };
     let mut get = build_request(request, url.to_text().to_string())?;
     if request.get("method").is_none() {
         get.method = reqwest::Method::POST;
     }
-    let text = |of: &ValueObject, key: &str| of.get(key).and_then(Value::as_str).map(str::to_owned);
+    let text = |settings: &ValueObject, key: &str| Some(settings.get(key)?.as_str()?.to_owned());
     let token = match text(extract, "response_format").as_deref() {
         Some("text") => TokenExtraction::Text,
-        _ => TokenExtraction::Json(TokenPath::parse_path(
-            &text(extract, "token_path").unwrap_or_else(|| "$.access_token".to_owned()),
-        )),
+        _ => {
+            let path = text(extract, "token_path");
+            TokenExtraction::Json(TokenPath::parse_path(path.as_deref().unwrap_or("$.access_token")))
+        }
     };
     let expires = text(extract, "expires_path").map(|path| TokenPath::parse_path(&path));
     let name = text(apply, "name");
@@ -200,14 +219,23 @@ struct TokenPath(Vec<String>);
 
 impl TokenPath {
     fn parse_path(text: &str) -> Self {
-        let names = text.trim_start_matches('$').split(['.', '[', ']']).filter(|name| !name.is_empty());
-        Self(names.map(|name| name.trim_matches(['\'', '"']).to_owned()).collect())
+        let mut names = Vec::new();
+        for name in text.trim_start_matches('$').split(['.', '[', ']']) {
+            if !name.is_empty() {
+                names.push(name.trim_matches(['\'', '"']).to_owned());
+            }
+        }
+        Self(names)
     }
     fn find<'v>(&self, value: &'v Value) -> Option<&'v Value> {
-        self.0.iter().try_fold(value, |value, name| match value {
-            Value::List(items) => items.get(name.parse::<usize>().ok()?),
-            value => value.as_object()?.get(name.as_str()),
-        })
+        let mut found = value;
+        for name in &self.0 {
+            found = match found {
+                Value::List(items) => items.get(name.parse::<usize>().ok()?)?,
+                value => value.as_object()?.get(name.as_str())?,
+            };
+        }
+        Some(found)
     }
 }
 

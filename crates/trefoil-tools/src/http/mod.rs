@@ -67,20 +67,22 @@ impl HttpTools {
         // Also if it is stopped before it ends.
         at.meter.mark_sent();
         let is_safe = is_idempotent(call.method.as_str());
-        self.client.send(call).await.map_err(|fault| {
-            if !fault.may_have_arrived() {
-                at.meter.mark_unsent();
+        let fault = match self.client.send(call).await {
+            Ok(answer) => return Ok(answer),
+            Err(fault) => fault,
+        };
+        if !fault.may_have_arrived() {
+            at.meter.mark_unsent();
+        }
+        Err(match fault {
+            // Whether it was done does not matter, and the next answer is probably the same.
+            HttpFault::TooLarge(_) if is_safe => {
+                ToolError::with_advice(fault.to_string(), "ask for less, for example for one page of the result")
             }
-            match fault {
-                // Whether it was done does not matter, and the next answer is probably the same.
-                HttpFault::TooLarge(_) if is_safe => {
-                    ToolError::with_advice(fault.to_string(), "ask for less, for example for one page of the result")
-                }
-                HttpFault::Unusable(why) if is_safe => {
-                    ToolError::with_advice(why, "call the URL by hand to see what the server sends")
-                }
-                fault => fault.into(),
+            HttpFault::Unusable(why) if is_safe => {
+                ToolError::with_advice(why, "call the URL by hand to see what the server sends")
             }
+            fault => fault.into(),
         })
     }
 }
@@ -94,13 +96,16 @@ struct DisplayedRequests {
 
 impl DisplayedRequests {
     fn for_call_site(at: CallSite<'_>) -> Self {
-        let made = at.meter.displayed_arguments().and_then(|arguments| read_request(arguments).ok());
-        let (call, auth) = made.unzip();
-        let auth = auth.flatten().map(|auth| auth.token_request().display_line());
-        Self {
-            call: call.map_or_else(|| "an HTTP request".to_owned(), |call| call.display_line()),
-            token: format!("{} for a token", auth.as_deref().unwrap_or("an HTTP request")),
+        let mut shown = Self { call: "an HTTP request".to_owned(), token: "an HTTP request for a token".to_owned() };
+        if let Some(arguments) = at.meter.displayed_arguments()
+            && let Ok((call, auth)) = read_request(arguments)
+        {
+            shown.call = call.display_line();
+            if let Some(auth) = auth {
+                shown.token = format!("{} for a token", auth.token_request().display_line());
+            }
         }
+        shown
     }
 }
 
@@ -135,7 +140,10 @@ impl ToolHost for HttpTools {
     }
 
     fn is_idempotent(&self, request: &ToolRequest) -> bool {
-        request.arguments.as_object().and_then(|all| all.get("method")?.as_str()).is_none_or(is_idempotent)
+        match request.arguments.as_object().and_then(|all| all.get("method")?.as_str()) {
+            Some(method) => is_idempotent(method),
+            None => true,
+        }
     }
 
     fn tool_refusal(&self, _name: &str, _kind: &ToolKind, arguments: &Value) -> Option<ToolRefusal> {

@@ -41,7 +41,7 @@ pub fn find_unfilled(url: &str, params: &ValueObject) -> Option<String> {
 }
 
 fn complete<'u>(url: &'u str, params: &ValueObject) -> Result<String, UrlGap<'u>> {
-    let (address, fragment) = url.split_once('#').map_or((url, None), |(a, f)| (a, Some(f)));
+    let (address, fragment) = url.split_at(url.find('#').unwrap_or(url.len()));
     let (path, query) = split(address);
     let mut out = filled(path, params)?.ok_or(UrlGap::OfPath)?;
     let mut separator = '?';
@@ -53,25 +53,26 @@ fn complete<'u>(url: &'u str, params: &ValueObject) -> Result<String, UrlGap<'u>
     for part in query {
         match part {
             QueryPart::Pairs(text) => {
-                for pair in text.split('&').filter(|pair| !pair.is_empty()) {
-                    if let Some(pair) = filled(pair, params)? {
+                for pair in text.split('&') {
+                    if !pair.is_empty()
+                        && let Some(pair) = filled(pair, params)?
+                    {
                         add(&mut out, &pair);
                     }
                 }
             }
             QueryPart::Names(names) => {
-                for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
-                    if let Some(value) = given(params, name) {
+                for name in names.split(',').map(str::trim) {
+                    if !name.is_empty()
+                        && let Some(value) = given(params, name)
+                    {
                         add(&mut out, &format!("{name}={}", utf8_percent_encode(&value.to_text(), VALUE)));
                     }
                 }
             }
         }
     }
-    if let Some(fragment) = fragment {
-        out.push('#');
-        out.push_str(fragment);
-    }
+    out.push_str(fragment);
     Ok(out)
 }
 
@@ -90,9 +91,7 @@ fn split(address: &str) -> (&str, Vec<QueryPart<'_>>) {
         let after = address.get(at + 1..).unwrap_or_default();
         !after.starts_with('}')
     };
-    let Some(at) = address.match_indices('?').map(|(at, _)| at).find(|at| begins(*at)) else {
-        return (address, parts);
-    };
+    let Some((at, _)) = address.match_indices('?').find(|(at, _)| begins(*at)) else { return (address, parts) };
     let (path, mut rest) = address.split_at(at);
     let path = match path.strip_suffix('{') {
         Some(path) => {
@@ -121,16 +120,22 @@ fn filled<'u>(text: &'u str, params: &ValueObject) -> Result<Option<String>, Url
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('{') {
-        let Some((name, end)) = after.split_once('}').filter(|(name, _)| is_name(name.trim_end_matches('?'))) else {
-            // Other text in braces is kept.
-            out.push_str(before);
-            out.push('{');
-            rest = after;
-            continue;
+        let (name, end) = match after.split_once('}') {
+            Some((name, end)) if is_name(name.trim_end_matches('?')) => (name, end),
+            _ => {
+                // Other text in braces is kept.
+                out.push_str(before);
+                out.push('{');
+                rest = after;
+                continue;
+            }
         };
         out.push_str(before);
         rest = end;
-        let (name, optional) = name.strip_suffix('?').map_or((name, false), |name| (name, true));
+        let (name, optional) = match name.strip_suffix('?') {
+            Some(name) => (name, true),
+            None => (name, false),
+        };
         match given(params, name) {
             Some(value) => out.extend(utf8_percent_encode(&value.to_text(), VALUE)),
             None if optional => return Ok(None),
@@ -142,12 +147,15 @@ fn filled<'u>(text: &'u str, params: &ValueObject) -> Result<Option<String>, Url
 }
 
 fn given<'p>(params: &'p ValueObject, name: &str) -> Option<&'p Value> {
-    params.get(name).filter(|value| !value.is_null())
+    match params.get(name)? {
+        Value::Null => None,
+        value => Some(value),
+    }
 }
 
 fn is_name(name: &str) -> bool {
     let mut chars = name.chars();
-    chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+    matches!(chars.next(), Some(c) if c.is_ascii_alphabetic() || c == '_')
         && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 

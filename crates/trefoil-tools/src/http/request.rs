@@ -19,10 +19,12 @@ pub fn build_request(all: &ValueObject, url: String) -> Result<GuardedRequest, T
         ToolError::with_advice(why, "set `method` to `GET`, `POST` or another method")
     })?;
     let mut headers: Vec<(String, String)> = Vec::new();
-    for (name, value) in all.get("headers").and_then(Value::as_object).into_iter().flat_map(ValueObject::iter) {
-        // Headers without a value are not sent.
-        if !value.is_null() {
-            headers.push((name.to_string(), value.to_text().to_string()));
+    if let Some(given) = all.get("headers").and_then(Value::as_object) {
+        for (name, value) in given.iter() {
+            // Headers without a value are not sent.
+            if !value.is_null() {
+                headers.push((name.to_string(), value.to_text().to_string()));
+            }
         }
     }
     let ms = all.get("timeout_ms").and_then(Value::as_f64);
@@ -55,19 +57,21 @@ pub fn build_request(all: &ValueObject, url: String) -> Result<GuardedRequest, T
 /// Rejects `..` in the path, in any encoding and from any source: it leads to the parent, so a value for one segment
 /// could lead to another resource.
 fn no_way_up(url: &str) -> Result<(), ToolError> {
-    let path = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let path = path.find(['?', '#']).and_then(|end| path.get(..end)).unwrap_or(path);
-    let segments = path.split(['/', '\\']).skip(1).map(|segment| segment.to_ascii_lowercase().replace("%2e", "."));
-    if segments.into_iter().any(|segment| segment == "." || segment == "..") {
-        let why = "a segment of the address is `.` or `..`, which leads to another address";
-        return Err(ToolError::with_advice(why, "pass another value for this part of the URL"));
+    let (_, rest) = url.split_once("://").unwrap_or(("", url));
+    let path = rest.split(['?', '#']).next().unwrap_or(rest);
+    for segment in path.split(['/', '\\']).skip(1) {
+        let segment = segment.to_ascii_lowercase().replace("%2e", ".");
+        if segment == "." || segment == ".." {
+            let why = "a segment of the address is `.` or `..`, which leads to another address";
+            return Err(ToolError::with_advice(why, "pass another value for this part of the URL"));
+        }
     }
     Ok(())
 }
 
 /// Adds pairs to the query of an address.
 pub fn with_query<'p>(url: &str, pairs: impl IntoIterator<Item = (&'p str, &'p Value)>) -> String {
-    let (address, fragment) = url.split_once('#').map_or((url, None), |(a, f)| (a, Some(f)));
+    let (address, fragment) = url.split_at(url.find('#').unwrap_or(url.len()));
     let mut query = form_urlencoded::Serializer::new(String::new());
     for (name, value) in pairs {
         query.append_pair(name, &value.to_text());
@@ -78,14 +82,20 @@ pub fn with_query<'p>(url: &str, pairs: impl IntoIterator<Item = (&'p str, &'p V
         Some((_, "")) => "",
         Some(_) => "&",
     };
-    let fragment = fragment.map(|f| format!("#{f}")).unwrap_or_default();
     if query.is_empty() { url.to_owned() } else { format!("{address}{separator}{query}{fragment}") }
 }
 
 fn pairs(body: &Value) -> Result<Vec<(&str, &Value)>, ToolError> {
-    let object =
-        body.as_object().ok_or_else(|| ToolError::with_advice("a form must be an object", "make `body` an object"))?;
-    Ok(object.iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (&**name, value)).collect())
+    let Some(object) = body.as_object() else {
+        return Err(ToolError::with_advice("a form must be an object", "make `body` an object"));
+    };
+    let mut pairs = Vec::new();
+    for (name, value) in object.iter() {
+        if !value.is_null() {
+            pairs.push((&**name, value));
+        }
+    }
+    Ok(pairs)
 }
 
 #[cfg(test)]

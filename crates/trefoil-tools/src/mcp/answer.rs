@@ -24,7 +24,7 @@ pub async fn answer_value(
         return Err(unusable(format!("the result of `{tool}` from `{}` is not an object", server.name)));
     };
     // Also a result that is yet to come.
-    if result.get("resultType").and_then(Json::as_str).is_some_and(|kind| kind != "complete") {
+    if matches!(result.get("resultType"), Some(Json::String(kind)) if kind != "complete") {
         return Err(ToolError::with_advice(
             format!("`{}` asks for something during the call, which is not supported", server.name),
             "pass everything that it needs as arguments, or call another tool",
@@ -43,8 +43,9 @@ pub async fn answer_value(
         return Err(ToolError::with_advice(said, REJECTED));
     }
     if let Some(shape) = shape {
-        let content = structured_content
-            .ok_or_else(|| unusable(format!("`{}` declares structured content but sent none", server.name)))?;
+        let Some(content) = structured_content else {
+            return Err(unusable(format!("`{}` declares structured content but sent none", server.name)));
+        };
         let checked = shape.check_apart(content).await.map_err(|why| {
             unusable(format!("the result from `{}` does not match the tool's output schema: {why}", server.name))
         })?;

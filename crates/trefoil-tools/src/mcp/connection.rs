@@ -119,7 +119,9 @@ impl McpConnection {
             McpTransport::Process(program) => {
                 let mut started = start(program, secrets)?;
                 let (stdin, stdout) = (started.child.stdin.take(), started.child.stdout.take());
-                started.child.stderr.take().into_iter().for_each(|stderr| said.read_stderr(stderr));
+                if let Some(stderr) = started.child.stderr.take() {
+                    said.read_stderr(stderr);
+                }
                 let (Some(stdin), Some(stdout)) = (stdin, stdout) else {
                     return Err(failed("the server has no standard streams".to_owned()));
                 };
@@ -137,10 +139,12 @@ impl McpConnection {
                 tokio::time::timeout_at(until, begun).await
             }
             McpTransport::Http { url, headers } => {
-                let client = client.ok_or_else(|| failed("HTTP is not available here".to_owned()))?;
-                let headers = headers.iter().map(|(name, text)| Ok((name.clone(), fill_holes(text, secrets)?)));
-                let headers = headers.collect::<Result<Vec<_>, ToolError>>()?;
-                let guarded = GuardedTransport::new(client, headers, server.time, trouble.clone());
+                let Some(client) = client else { return Err(failed("HTTP is not available here".to_owned())) };
+                let mut filled = Vec::new();
+                for (name, text) in headers {
+                    filled.push((name.clone(), fill_holes(text, secrets)?));
+                }
+                let guarded = GuardedTransport::new(client, filled, server.time, trouble.clone());
                 let config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
                 let transport = StreamableHttpClientTransport::with_client(guarded, config);
                 tokio::time::timeout_at(until, caller.serve_with_lifecycle(transport, generation.lifecycle_mode()))
@@ -152,7 +156,10 @@ impl McpConnection {
             Ok(Err(why)) => {
                 let (other, why) =
                     explain_failed_handshake(&server, &why, &HandshakeEvidence { probe, trouble, said }, process).await;
-                return other.map_or(Err(why.clone()), |other| Ok(HandshakeOutcome::Odd(other, why)));
+                return match other {
+                    Some(other) => Ok(HandshakeOutcome::Odd(other, why)),
+                    None => Err(why),
+                };
             }
             Err(_) => return Err(late_server_error(&server, &said)),
         };
@@ -200,9 +207,15 @@ impl McpConnection {
         self.remark(&tools.remarks, meter);
         let mut all = Vec::with_capacity(tools.all.len());
         for (name, tool) in &tools.all {
-            let tool = tool.as_ref().map_err(Clone::clone);
-            match tool.and_then(|tool| seen.check_unchanged(&self.server, tool, meter).map(|()| tool)) {
-                Ok(tool) => {
+            let tool = match tool {
+                Ok(tool) => tool,
+                Err(why) => {
+                    meter.report_skipped_tool(name, why.to_string());
+                    continue;
+                }
+            };
+            match seen.check_unchanged(&self.server, tool, meter) {
+                Ok(()) => {
                     self.remark(&tool.remarks, meter);
                     all.push(tool.spec.clone());
                 }
@@ -230,8 +243,11 @@ impl McpConnection {
             let tools = self.tools(age).await.inspect_err(|why| unsent_by(why, meter)).map_err(before_sending)?;
             plans();
             self.remark(&tools.remarks, meter);
-            let tool = tools.all.get(name).ok_or_else(|| self.unknown(name, &tools))?;
-            let tool = tool.as_ref().map_err(Clone::clone)?;
+            let tool = match tools.all.get(name) {
+                Some(Ok(tool)) => tool,
+                Some(Err(why)) => return Err(why.clone()),
+                None => return Err(self.unknown(name, &tools)),
+            };
             seen.check_unchanged(&self.server, tool, meter)?;
             self.remark(&tool.remarks, meter);
             let serde_json::Value::Object(arguments) = arguments.to_json() else {
@@ -267,7 +283,8 @@ impl McpConnection {
     async fn tools(&self, age: Duration) -> Result<Arc<ToolListing>, ToolError> {
         let wanted = Instant::now();
         let mut held = self.tools.lock().await;
-        if let Some((tools, since)) = held.as_ref().filter(|_| !self.caller.has_changed())
+        if let Some((tools, since)) = &*held
+            && !self.caller.has_changed()
             // Of those that wait here at the same time, only one needs to ask.
             && (*since >= wanted || since.elapsed() < age)
         {
@@ -317,7 +334,12 @@ impl McpConnection {
     fn unknown(&self, name: &str, tools: &ToolListing) -> ToolError {
         let server = &self.server.name;
         let tools = &tools.all;
-        let known: Vec<&str> = tools.iter().filter(|(_, tool)| tool.is_ok()).map(|(known, _)| &**known).collect();
+        let mut known: Vec<&str> = Vec::new();
+        for (name, tool) in tools {
+            if tool.is_ok() {
+                known.push(name);
+            }
+        }
         if let (true, Some(Err(why))) = (known.is_empty(), tools.values().next()) {
             return why.clone();
         }

@@ -1,6 +1,6 @@
 //! Failures below the protocol: the SDK only reports that a connection is closed; this records why.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use trefoil_runtime::ToolError;
 
@@ -9,12 +9,15 @@ use trefoil_runtime::ToolError;
 pub struct ConnectionFailure(Arc<Mutex<Option<ToolError>>>);
 
 impl ConnectionFailure {
+    fn lock_failure(&self) -> MutexGuard<'_, Option<ToolError>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
     /// Records a failure. Later ones are only consequences of the first.
     pub fn record_failure(&self, error: ToolError) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        self.lock_failure().get_or_insert(error);
     }
     /// Returns the failure once.
     pub fn take(&self) -> Option<ToolError> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.lock_failure().take()
     }
 }

@@ -88,9 +88,14 @@ impl GuardedTransport {
         let mut headers = self.headers.to_vec();
         let accept = if method == Method::GET { EVENTS.to_owned() } else { format!("{JSON}, {EVENTS}") };
         headers.push(("accept".to_owned(), accept));
-        headers.extend(session.map(|session| (SESSION.to_owned(), session.to_owned())));
-        let more = more.iter().filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())));
-        headers.extend(more);
+        if let Some(session) = session {
+            headers.push((SESSION.to_owned(), session.to_owned()));
+        }
+        for (name, value) in more {
+            if let Ok(value) = value.to_str() {
+                headers.push((name.to_string(), value.to_owned()));
+            }
+        }
         GuardedRequest { method, headers, time: Some(self.time), ..GuardedRequest::for_get(url) }
     }
 
@@ -134,14 +139,12 @@ impl GuardedTransport {
         });
         let read = move |event: Result<Sse, SseError>| {
             let mut event = event?;
-            event.data = event.data.and_then(|data| match read_message(data.as_bytes(), &requests, asked.as_ref()) {
-                IncomingText::Message(message) => serde_json::to_string(&message).ok(),
-                IncomingText::Unreadable(why) => {
-                    told.record_failure(ToolError::Unusable(why));
-                    None
-                }
-                IncomingText::Idle | IncomingText::OtherText => None,
-            });
+            let Some(data) = event.data.take() else { return Ok(event) };
+            match read_message(data.as_bytes(), &requests, asked.as_ref()) {
+                IncomingText::Message(message) => event.data = serde_json::to_string(&message).ok(),
+                IncomingText::Unreadable(why) => told.record_failure(ToolError::Unusable(why)),
+                IncomingText::Idle | IncomingText::OtherText => {}
+            }
             Ok(event)
         };
         SseStream::from_bytes_stream(pieces).map(read).boxed()
@@ -155,8 +158,13 @@ impl GuardedTransport {
         session: bool,
     ) -> Result<StreamableHttpPostResponse, HttpFailure> {
         let status = answer.status.as_u16();
-        let body = read_json_bytes::<Json>(&answer.body).ok().filter(|body| body.get("jsonrpc").is_some());
-        let error = body.as_ref().and_then(|body| body.get("error")).map(error_data);
+        let mut error = None;
+        if let Ok(body) = read_json_bytes::<Json>(&answer.body)
+            && body.get("jsonrpc").is_some()
+            && let Some(said) = body.get("error")
+        {
+            error = Some(error_data(said));
+        }
         let closed = matches!(status, 401 | 403);
         if let ClientJsonRpcMessage::Request(request) = message
             && matches!(request.request, ClientRequest::DiscoverRequest(_))
@@ -170,11 +178,12 @@ impl GuardedTransport {
             return Ok(StreamableHttpPostResponse::Json(message, None));
         }
         // One that does not know the version of the handshake may name others in a text.
-        let text = || last_words(&String::from_utf8_lossy(&answer.body));
-        let error = error.or_else(|| {
-            let names_versions = is_handshake(message) && answer.status.is_client_error() && names_version(&text());
-            names_versions.then(|| ErrorData::invalid_params(text(), None))
-        });
+        if error.is_none() && is_handshake(message) && answer.status.is_client_error() {
+            let text = last_words(&String::from_utf8_lossy(&answer.body));
+            if names_version(&text) {
+                error = Some(ErrorData::invalid_params(text, None));
+            }
+        }
         match error {
             // After a restart, a server does not know the session. The protocol asks for 404, but the official servers answer 400.
             Some(error) if session && status == 400 && says_unknown_session(&error) => {
@@ -189,11 +198,18 @@ impl GuardedTransport {
     }
 
     fn status(&self, HttpAnswer { status, headers, .. }: &HttpAnswer) -> HttpFailure {
-        let reason = status.canonical_reason().map_or_else(String::new, |reason| format!(": {reason}"));
+        let reason = match status.canonical_reason() {
+            Some(reason) => format!(": {reason}"),
+            None => String::new(),
+        };
         // RFC 9110, 11.6.1: the scheme that the server expects.
-        let wanted = headers.get(WWW_AUTHENTICATE).and_then(|wanted| wanted.to_str().ok());
-        let scheme = wanted.and_then(|wanted| wanted.split([' ', ',']).next()).filter(|scheme| is_token(scheme));
-        let wanted = scheme.map_or_else(String::new, |scheme| format!(" (it asks for `{scheme}` credentials)"));
+        let mut wanted = String::new();
+        if let Some(Ok(said)) = headers.get(WWW_AUTHENTICATE).map(HeaderValue::to_str)
+            && let Some(scheme) = said.split([' ', ',']).next()
+            && is_token(scheme)
+        {
+            wanted = format!(" (it asks for `{scheme}` credentials)");
+        }
         let message = format!("answered with {}{reason}{wanted}", status.as_u16());
         self.trouble.record_failure(ToolError::Status {
             status: status.as_u16(),
@@ -220,7 +236,7 @@ struct EventCounter {
 impl EventCounter {
     /// Counts a piece of the stream, and returns whether an event has too many values.
     fn is_beyond(&mut self, piece: &[u8]) -> bool {
-        piece.split_inclusive(|byte| *byte == b'\n').any(|line| {
+        for line in piece.split_inclusive(|byte| *byte == b'\n') {
             let ends = line.ends_with(b"\n");
             // An empty line ends an event.
             if ends && self.empty && line.trim_ascii().is_empty() {
@@ -228,8 +244,11 @@ impl EventCounter {
             }
             self.empty = ends;
             self.nodes.push(line);
-            self.nodes.node_count() > limits::ANSWER_NODES
-        })
+            if self.nodes.node_count() > limits::ANSWER_NODES {
+                return true;
+            }
+        }
+        false
     }
 }
 
@@ -255,8 +274,12 @@ fn is_token(text: &str) -> bool {
     (1..=20).contains(&text.len()) && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
 }
 
+fn header_text<'r>(opened: &'r OpenResponse, name: &str) -> Option<&'r str> {
+    opened.response_headers().get(name)?.to_str().ok()
+}
+
 fn is(opened: &OpenResponse, kind: &str) -> bool {
-    let said = opened.response_headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let said = header_text(opened, CONTENT_TYPE.as_str()).unwrap_or_default();
     said.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(kind)
 }
 
@@ -288,7 +311,7 @@ impl StreamableHttpClient for GuardedTransport {
             let answer = self.read_whole_answer(opened).await?;
             return self.refusal(&answer, &message, session);
         }
-        let new = opened.response_headers().get(SESSION).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let new = header_text(&opened, SESSION).map(str::to_owned);
         if is(&opened, EVENTS) {
             let events = self.events(opened, self.trouble.clone(), asked_by(&message).cloned());
             return Ok(StreamableHttpPostResponse::Sse(events, new));
@@ -314,7 +337,8 @@ impl StreamableHttpClient for GuardedTransport {
     ) -> Result<(), HttpFailure> {
         let call = self.call(Method::DELETE, &uri, Some(&session_id), &custom_headers);
         // A server need not support deleting sessions.
-        self.client.open_response(call).await.map(drop).map_err(StreamableHttpError::Client)
+        self.client.open_response(call).await.map_err(StreamableHttpError::Client)?;
+        Ok(())
     }
 
     async fn get_stream(
@@ -326,7 +350,9 @@ impl StreamableHttpClient for GuardedTransport {
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<EventStream, HttpFailure> {
         let mut call = self.call(Method::GET, &uri, session_id.as_deref(), &custom_headers);
-        call.headers.extend(last_event_id.map(|id| ("last-event-id".to_owned(), id)));
+        if let Some(id) = last_event_id {
+            call.headers.push(("last-event-id".to_owned(), id));
+        }
         // No request depends on this stream, so its failures are not reported.
         let opened = self.client.open_response(call).await.map_err(StreamableHttpError::Client)?;
         if opened.status().as_u16() == 405 || !is(&opened, EVENTS) {

@@ -7,7 +7,7 @@
 //! take the others away.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::model::{
     CallToolResult, ClientJsonRpcMessage, ClientNotification, ClientRequest, CustomResult, ErrorCode, ErrorData,
@@ -49,9 +49,13 @@ enum ResultEnvelope {
 pub struct OpenRequests(Arc<Mutex<HashMap<RequestId, ResultEnvelope>>>);
 
 impl OpenRequests {
+    fn lock_open(&self) -> MutexGuard<'_, HashMap<RequestId, ResultEnvelope>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Takes note of a message that is sent.
     pub fn note_request(&self, message: &ClientJsonRpcMessage) {
-        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.lock_open();
         match message {
             JsonRpcMessage::Request(request) => {
                 let wrapping = match request.request {
@@ -74,27 +78,28 @@ impl OpenRequests {
 
     /// The request that an answer with this id is for. `asked`: the request that it must be for if the id says nothing.
     fn take(&self, id: Option<&Json>, asked: Option<&RequestId>) -> AnsweredRequest {
-        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.lock_open();
         let named = id.and_then(request_id);
         // Some servers write the number as text.
         let number = match &named {
             Some(RequestId::String(text)) => text.parse().ok().map(RequestId::Number),
             _ => None,
         };
-        let mut known = [named.as_ref(), number.as_ref(), asked].into_iter().flatten();
-        let known = known.find(|id| open.contains_key(id)).cloned();
-        let only = || match named {
-            // An answer to a request that is no longer waited for.
-            Some(_) => Err(AnsweredRequest::Nothing),
-            None if open.len() == 1 => open.keys().next().cloned().ok_or(AnsweredRequest::Nothing),
-            None => Err(AnsweredRequest::Anything),
-        };
-        match known.map_or_else(only, Ok) {
-            Ok(id) => match open.remove(&id) {
-                Some(wrapping) => AnsweredRequest::Known(id, wrapping),
-                None => AnsweredRequest::Nothing,
-            },
-            Err(answered) => answered,
+        for id in [named.as_ref(), number.as_ref(), asked].into_iter().flatten() {
+            if let Some((id, wrapping)) = open.remove_entry(id) {
+                return AnsweredRequest::Known(id, wrapping);
+            }
+        }
+        // An answer to a request that is no longer waited for.
+        if named.is_some() {
+            return AnsweredRequest::Nothing;
+        }
+        if open.len() != 1 {
+            return AnsweredRequest::Anything;
+        }
+        match open.drain().next() {
+            Some((id, wrapping)) => AnsweredRequest::Known(id, wrapping),
+            None => AnsweredRequest::Nothing,
         }
     }
 }
@@ -133,7 +138,10 @@ pub fn read_message(text: &[u8], open: &OpenRequests, asked: Option<&RequestId>)
         }
         Err(_) => return IncomingText::OtherText,
     };
-    let some = |name: &str| members.get(name).filter(|value| !value.is_null());
+    let some = |name: &str| match members.get(name) {
+        None | Some(Json::Null) => None,
+        value => value,
+    };
     let (result, error) = (some("result"), some("error"));
     let is_message = members.contains_key("jsonrpc") || members.contains_key("id");
     match (result, error, members.contains_key("method")) {
@@ -148,7 +156,7 @@ pub fn read_message(text: &[u8], open: &OpenRequests, asked: Option<&RequestId>)
             })
         }
         (_, _, true) => request(members),
-        _ if members.contains_key("jsonrpc") || members.get("id").is_some_and(|id| open.waits_for(id)) => {
+        _ if members.contains_key("jsonrpc") || matches!(members.get("id"), Some(id) if open.waits_for(id)) => {
             damage(open.take(members.get("id"), asked), "it has neither `result` nor `error` nor `method`".to_owned())
         }
         _ => IncomingText::OtherText,
@@ -157,8 +165,8 @@ pub fn read_message(text: &[u8], open: &OpenRequests, asked: Option<&RequestId>)
 
 impl OpenRequests {
     fn waits_for(&self, id: &Json) -> bool {
-        let open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        request_id(id).is_some_and(|id| open.contains_key(&id))
+        let Some(id) = request_id(id) else { return false };
+        self.lock_open().contains_key(&id)
     }
 }
 
@@ -167,7 +175,10 @@ fn request(mut members: Map<String, Json>) -> IncomingText {
     members.insert("jsonrpc".to_owned(), "2.0".into());
     members.remove("result");
     members.remove("error");
-    serde_json::from_value(Json::Object(members)).map_or(IncomingText::Idle, message)
+    match serde_json::from_value(Json::Object(members)) {
+        Ok(read) => message(read),
+        Err(_) => IncomingText::Idle,
+    }
 }
 
 fn message(message: ServerJsonRpcMessage) -> IncomingText {
@@ -191,15 +202,18 @@ fn wrapped(id: RequestId, wrapping: ResultEnvelope, result: &Json) -> ServerJson
         ResultEnvelope::Typed => serde_json::from_value(result.clone())
             .unwrap_or_else(|_| ServerResult::CustomResult(CustomResult(result.clone()))),
         ResultEnvelope::Tools => {
-            let tools = result.get("tools").and_then(Json::as_array).map(Vec::as_slice).unwrap_or_default();
-            // The SDK reads some of them itself, for the headers of later calls.
-            let plain = tools.iter().filter_map(|tool| match (tool.get("name")?, tool.get("inputSchema")?) {
-                (name @ Json::String(_), schema @ Json::Object(_)) => {
-                    Some(json!({"name": name, "inputSchema": schema}))
+            let mut plain = Vec::new();
+            if let Some(Json::Array(tools)) = result.get("tools") {
+                for tool in tools {
+                    // The SDK reads some of them itself, for the headers of later calls.
+                    if let (Some(name @ Json::String(_)), Some(schema @ Json::Object(_))) =
+                        (tool.get("name"), tool.get("inputSchema"))
+                    {
+                        plain.push(json!({"name": name, "inputSchema": schema}));
+                    }
                 }
-                _ => None,
-            });
-            envelope(wrapping, RESULT, result.clone(), plain.collect())
+            }
+            envelope(wrapping, RESULT, result.clone(), plain)
         }
         ResultEnvelope::Call => envelope(wrapping, RESULT, result.clone(), Vec::new()),
     };
@@ -247,11 +261,23 @@ pub fn damage_of(result: &ServerResult) -> Option<&str> {
 
 /// An error of any shape.
 pub fn error_data(error: &Json) -> ErrorData {
-    let text = |value: &Json| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let code = error.get("code").and_then(Json::as_i64).and_then(|code| i32::try_from(code).ok());
-    let said = error.get("message").filter(|said| !said.is_null()).unwrap_or(error);
-    let code = code.map_or(ErrorCode::INTERNAL_ERROR, ErrorCode);
-    ErrorData::new(code, text(said), error.get("data").filter(|data| !data.is_null()).cloned())
+    let code = match error.get("code").and_then(Json::as_i64).map(i32::try_from) {
+        Some(Ok(code)) => ErrorCode(code),
+        _ => ErrorCode::INTERNAL_ERROR,
+    };
+    let said = match error.get("message") {
+        None | Some(Json::Null) => error,
+        Some(said) => said,
+    };
+    let said = match said {
+        Json::String(text) => text.clone(),
+        said => said.to_string(),
+    };
+    let data = match error.get("data") {
+        None | Some(Json::Null) => None,
+        data => data.cloned(),
+    };
+    ErrorData::new(code, said, data)
 }
 
 /// Whether a text that is not JSON was meant as a message.
@@ -271,7 +297,7 @@ fn id_within(text: &[u8]) -> Option<Json> {
     let depth = before.iter().filter(|byte| **byte == b'{').count();
     let rest = head.get(at + ID.len()..)?.trim_ascii_start().strip_prefix(b":")?.trim_ascii_start();
     let end = rest.iter().position(|byte| matches!(byte, b',' | b'}'))?;
-    (depth == 1).then(|| read_json_bytes(rest.get(..end)?).ok()).flatten()
+    if depth == 1 { read_json_bytes(rest.get(..end)?).ok() } else { None }
 }
 
 /// What is wrong with a JSON text, and where. A message is one line.

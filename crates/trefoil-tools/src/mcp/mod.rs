@@ -17,7 +17,7 @@ mod spec;
 mod stdio;
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -123,7 +123,10 @@ impl McpServer {
     }
 
     fn allows(&self, tool: &str) -> bool {
-        self.tools.as_ref().is_none_or(|tools| tools.iter().any(|name| name == tool))
+        match &self.tools {
+            Some(tools) => tools.iter().any(|name| name == tool),
+            None => true,
+        }
     }
 
     /// The environment values and secrets that the server gets.
@@ -131,7 +134,11 @@ impl McpServer {
         match &self.place {
             McpTransport::Process(program) => program.environment.list_holes(),
             McpTransport::Http { headers, .. } => {
-                headers.iter().flat_map(|(_, text)| process::holes_in_text(text)).collect()
+                let mut holes = Vec::new();
+                for (_, text) in headers {
+                    holes.extend(process::holes_in_text(text));
+                }
+                holes
             }
         }
     }
@@ -141,8 +148,13 @@ impl McpServer {
         match &self.place {
             McpTransport::Process(program) => program.environment.credential_variables(),
             McpTransport::Http { headers, .. } => {
-                let named = headers.iter().filter(|(name, _)| is_header(name));
-                process::environment_names(named.flat_map(|(_, text)| process::holes_in_text(text)))
+                let mut holes = Vec::new();
+                for (name, text) in headers {
+                    if is_header(name) {
+                        holes.extend(process::holes_in_text(text));
+                    }
+                }
+                process::environment_names(holes.into_iter())
             }
         }
     }
@@ -198,9 +210,13 @@ impl McpTools {
         }
     }
 
+    fn lock_slots(&self) -> MutexGuard<'_, HashMap<String, Arc<ConnectionSlot>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Closes all connections, and waits until the servers that were started have ended.
     pub async fn close(&self) {
-        let slots: Vec<_> = self.open.lock().unwrap_or_else(PoisonError::into_inner).drain().collect();
+        let slots: Vec<_> = self.lock_slots().drain().collect();
         let ends = slots.into_iter().map(|(_, slot)| async move {
             let held = slot.lock().await.connection.take();
             if let Some(connection) = held {
@@ -211,8 +227,10 @@ impl McpTools {
     }
 
     fn server(&self, named: &str) -> Option<Arc<McpServer>> {
-        let declared = self.declared.get(named).cloned();
-        declared.or_else(|| (self.client.is_some() && is_address(named)).then(|| Arc::new(McpServer::at(named))))
+        if let Some(declared) = self.declared.get(named) {
+            return Some(declared.clone());
+        }
+        if self.client.is_some() && is_address(named) { Some(Arc::new(McpServer::at(named))) } else { None }
     }
 
     /// Reports a request that is to be sent to a server at an address.
@@ -233,10 +251,10 @@ impl McpTools {
         discloses: bool,
     ) -> Result<Arc<McpConnection>, ToolError> {
         self.plans(at, named, McpRequest::Handshake);
-        let server = self.server(named).ok_or_else(|| {
+        let Some(server) = self.server(named) else {
             let why = format!("the MCP server `{named}` is not declared");
-            ToolError::with_advice(why, "declare it under `[mcp.NAME]` in the settings")
-        })?;
+            return Err(ToolError::with_advice(why, "declare it under `[mcp.NAME]` in the settings"));
+        };
         let server = if headers.is_empty() { server } else { Arc::new(server.with(headers)?) };
         let discloses = discloses || headers.iter().any(|(_, text)| text.is_masked());
         if discloses
@@ -246,12 +264,14 @@ impl McpTools {
             client.may_disclose(named)?;
         }
         let slot = {
-            let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut open = self.lock_slots();
             let sent: String = headers.iter().map(|(name, text)| format!("\n{name}: {text:?}")).collect();
             open.entry(format!("{named}{sent}")).or_default().clone()
         };
         let mut held = slot.lock().await;
-        if let Some(connection) = held.connection.as_ref().filter(|connection| connection.is_open()) {
+        if let Some(connection) = &held.connection
+            && connection.is_open()
+        {
             return Ok(connection.clone());
         }
         // The old connection is closed before the new one is opened.
@@ -274,9 +294,9 @@ impl McpTools {
 /// A client that calls only the operator's address, so that a manifest gains no access through it.
 fn own_client(url: &str, time: Duration) -> Result<GuardedClient, ToolError> {
     let wrong = || ToolError::with_advice("its `url` is not a valid URL", "fix `url` of `[mcp.NAME]`");
-    let parsed = url::Url::parse(url).map_err(|_| wrong())?;
-    let (host, port) = (parsed.host_str().ok_or_else(wrong)?, parsed.port_or_known_default().ok_or_else(wrong)?);
-    let allow = format!("{host}:{port}").parse().map_err(|_| wrong())?;
+    let Ok(parsed) = url::Url::parse(url) else { return Err(wrong()) };
+    let (Some(host), Some(port)) = (parsed.host_str(), parsed.port_or_known_default()) else { return Err(wrong()) };
+    let Ok(allow) = format!("{host}:{port}").parse() else { return Err(wrong()) };
     let mut rules = GuardRules { allow: vec![allow], ..GuardRules::default() };
     (rules.limits.time, rules.limits.longest) = (time, time);
     Ok(GuardedClient::new(rules))
@@ -301,12 +321,13 @@ fn is_address(server: &str) -> bool {
 impl ToolHost for McpTools {
     fn offers_tool(&self, name: &str, kind: &ToolKind) -> bool {
         let Some((server, _)) = named_server(kind) else { return false };
+        let Some(server) = self.server(server) else { return false };
         // An empty name stands for all tools of the server.
-        self.server(server).is_some_and(|server| name.is_empty() || server.allows(name))
+        name.is_empty() || server.allows(name)
     }
 
     async fn call_tool(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
-        let server = named_server(&request.kind).ok_or_else(|| failed("it is not an MCP tool".to_owned()))?;
+        let Some(server) = named_server(&request.kind) else { return Err(failed("it is not an MCP tool".to_owned())) };
         let connection = self.connect_server(at, server, at.discloses).await?;
         self.plans(at, server.0, McpRequest::Tools);
         let plans = || {
@@ -317,24 +338,28 @@ impl ToolHost for McpTools {
     }
 
     async fn list_tools(&self, at: CallSite<'_>, kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
-        match named_server(kind).filter(|(server, _)| self.server(server).is_some()) {
-            Some(server) => {
+        match named_server(kind) {
+            Some(server) if self.server(server.0).is_some() => {
                 let connection = self.connect_server(at, server, false).await?;
                 self.plans(at, server.0, McpRequest::Tools);
                 connection.list_tools(&self.seen, at.meter).await
             }
-            None => Ok(Vec::new()),
+            _ => Ok(Vec::new()),
         }
     }
 
     fn is_idempotent(&self, request: &ToolRequest) -> bool {
         let Some((server, _)) = named_server(&request.kind) else { return false };
-        self.declared.get(server).is_some_and(|server| server.idempotent.holds(&request.name))
+        let Some(server) = self.declared.get(server) else { return false };
+        server.idempotent.holds(&request.name)
     }
 
     fn tool_refusal(&self, _name: &str, kind: &ToolKind, arguments: &Value) -> Option<ToolRefusal> {
         let (server, headers) = named_server(kind)?;
-        let client = self.client.as_ref().filter(|_| is_address(server) && !self.declared.contains_key(server))?;
+        let client = self.client.as_ref()?;
+        if !is_address(server) || self.declared.contains_key(server) {
+            return None;
+        }
         let discloses = arguments.is_masked() || headers.iter().any(|(_, text)| text.is_masked());
         let checked = if discloses { client.may_disclose(server) } else { client.check_url(server) };
         refusal_of(&checked.err()?)

@@ -77,12 +77,19 @@ impl McpToolDescription {
             return Err(wrong("the schema of its arguments does not describe an object"));
         }
         let form = readable_form(input).map_err(|why| wrong(&unusable(ARGUMENTS_SCHEMA, &why.to_string())))?;
-        odd.extend(form.slips.iter().map(|slip| format!("{slip} in {ARGUMENTS_SCHEMA}, which allows anything there")));
-        let output = tool.get("outputSchema").filter(|schema| !schema.is_null());
-        let result = output.map(readable_form).transpose();
-        let result = result.map_err(|why| wrong(&unusable(RESULT_SCHEMA, &why.to_string())))?;
-        let slips = result.iter().flat_map(|form| &form.slips);
-        odd.extend(slips.map(|slip| format!("{slip} in {RESULT_SCHEMA}, which allows anything there")));
+        for slip in &form.slips {
+            odd.push(format!("{slip} in {ARGUMENTS_SCHEMA}, which allows anything there"));
+        }
+        let output = match tool.get("outputSchema") {
+            None | Some(Json::Null) => None,
+            schema => schema,
+        };
+        if let Some(schema) = output {
+            let form = readable_form(schema).map_err(|why| wrong(&unusable(RESULT_SCHEMA, &why.to_string())))?;
+            for slip in &form.slips {
+                odd.push(format!("{slip} in {RESULT_SCHEMA}, which allows anything there"));
+            }
+        }
         let says = Json::from(vec![description.into(), input.clone(), output.cloned().unwrap_or_default()]).to_string();
         let says = ContentKey::of_text(&says).to_string();
         let reads = tool.pointer("/annotations/readOnlyHint") == Some(&Json::Bool(true));
@@ -99,7 +106,10 @@ impl McpToolDescription {
         Ok(Self {
             spec: ToolSpec { name: name.into(), description: description.into(), parameters, effects },
             remarks: odd.into_iter().map(remark).collect(),
-            output: output.filter(|schema| schema.is_object()).cloned(),
+            output: match output {
+                Some(schema @ Json::Object(_)) => Some(schema.clone()),
+                _ => None,
+            },
             compiled: OnceCell::new(),
             server: server.name.clone(),
             says,
@@ -114,11 +124,16 @@ impl McpToolDescription {
     /// Compiles the schema of its results before its first call, within the limits. That of its arguments is for whoever calls it.
     pub async fn compile_result_schema(&self) -> Result<Option<&ToolSchema>, ToolError> {
         let compiled = self.compiled.get_or_init(|| async {
-            let wrong = |why: String| incorrect(&self.server, &self.spec.name, &unusable(RESULT_SCHEMA, &why));
             let Some(output) = self.output.clone() else { return Ok(None) };
-            ToolSchema::of_server(output).await.map(Some).map_err(wrong)
+            match ToolSchema::of_server(output).await {
+                Ok(schema) => Ok(Some(schema)),
+                Err(why) => Err(incorrect(&self.server, &self.spec.name, &unusable(RESULT_SCHEMA, &why))),
+            }
         });
-        compiled.await.as_ref().map(Option::as_ref).map_err(Clone::clone)
+        match compiled.await {
+            Ok(schema) => Ok(schema.as_ref()),
+            Err(why) => Err(why.clone()),
+        }
     }
 
     /// Checks the names of arguments: unknown and missing ones are not sent to the server. The server itself checks the

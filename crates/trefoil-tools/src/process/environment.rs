@@ -75,7 +75,7 @@ impl ProcessEnvironment {
     pub fn inherited_variables(&self) -> Vec<(OsString, OsString)> {
         let usual = |name: &str| USUAL.contains(&name.to_ascii_uppercase().as_str()) || name.starts_with("LC_");
         let passes = |name: &str| usual(name) || self.pass.iter().any(|pass| pass == name);
-        std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(passes)).collect()
+        std::env::vars_os().filter(|(name, _)| matches!(name.to_str(), Some(name) if passes(name))).collect()
     }
 
     /// Computes the variables for a process.
@@ -89,14 +89,23 @@ impl ProcessEnvironment {
 
     /// The environment values and secrets that it uses.
     pub fn list_holes(&self) -> Vec<(HoleKind, Arc<str>)> {
-        let passed = self.pass.iter().map(|name| (HoleKind::Env, Arc::from(name.as_str())));
-        passed.chain(self.required_holes()).collect()
+        let mut holes = Vec::new();
+        for name in &self.pass {
+            holes.push((HoleKind::Env, Arc::from(name.as_str())));
+        }
+        holes.extend(self.required_holes());
+        holes
     }
 
     /// The environment variables among them that are passed on under the name of a credential.
     pub fn credential_variables(&self) -> Vec<Arc<str>> {
-        let named = self.set.iter().filter(|(name, _)| is_credential(name));
-        environment_names(named.flat_map(|(_, text)| holes_in_text(text)))
+        let mut holes = Vec::new();
+        for (name, text) in &self.set {
+            if is_credential(name) {
+                holes.extend(holes_in_text(text));
+            }
+        }
+        environment_names(holes.into_iter())
     }
 
     /// Those without which no process is started. A variable that is only passed on may be unset.
@@ -107,7 +116,13 @@ impl ProcessEnvironment {
 
 /// The names of the environment variables among holes.
 pub fn environment_names(holes: impl Iterator<Item = (HoleKind, Arc<str>)>) -> Vec<Arc<str>> {
-    holes.filter(|(kind, _)| *kind == HoleKind::Env).map(|(_, name)| name).collect()
+    let mut names = Vec::new();
+    for (kind, name) in holes {
+        if kind == HoleKind::Env {
+            names.push(name);
+        }
+    }
+    names
 }
 
 /// The holes in a text.
