@@ -31,7 +31,10 @@ impl ServerAddress {
     /// written to the disk with its password.
     pub(crate) fn parse(text: &str, env: impl Fn(&str) -> Option<OsString>) -> StoreResult<Option<Self>> {
         let Some(url) = url(text.trim()) else {
-            return unsupported(text.trim()).map_or(Ok(None), |why| Err(StoreError::Address { why }));
+            return match unsupported(text.trim()) {
+                Some(why) => Err(StoreError::Address { why }),
+                None => Ok(None),
+            };
         };
         let password = env(PASSWORD).and_then(|password| password.into_string().ok());
         Ok(Some(Self { url, password }))
@@ -70,10 +73,14 @@ impl fmt::Debug for ServerAddress {
 
 /// The address with its scheme in lower case, if it is one of a server.
 fn url(text: &str) -> Option<String> {
-    SCHEMES.iter().find_map(|scheme| {
-        let (start, rest) = text.split_at_checked(scheme.len())?;
-        start.eq_ignore_ascii_case(scheme).then(|| format!("{scheme}{rest}"))
-    })
+    for scheme in SCHEMES {
+        if let Some((start, rest)) = text.split_at_checked(scheme.len())
+            && start.eq_ignore_ascii_case(scheme)
+        {
+            return Some(format!("{scheme}{rest}"));
+        }
+    }
+    None
 }
 
 /// Why the text is neither the name of a file nor an address of a server. The reason quotes nothing that may be a
@@ -90,49 +97,62 @@ fn unsupported(text: &str) -> Option<String> {
         }
     }
     let is_drive = |word: &str, rest: &str| word.len() == 1 && rest.starts_with(['/', '\\']);
-    let has_password = text.split_once(':').is_some_and(|(word, rest)| !is_drive(word, rest) && rest.contains('@'));
+    let has_password =
+        matches!(text.split_once(':'), Some((word, rest)) if !is_drive(word, rest) && rest.contains('@'));
     if text.contains("://") || has_password || is_mistyped(text) {
         return Some("it does not start with `postgres://`".to_owned());
     }
-    let (mut pieces, mut keys) = (text.split('=').peekable(), Vec::new());
+    let mut pieces = text.split('=').peekable();
     while let (Some(piece), Some(_)) = (pieces.next(), pieces.peek()) {
-        keys.extend(piece.split_whitespace().next_back().map(str::to_ascii_lowercase));
+        if let Some(key) = piece.split_whitespace().next_back()
+            && PARAMETERS.contains(&key.to_ascii_lowercase().as_str())
+        {
+            return Some("it is a list of parameters".to_owned());
+        }
     }
-    let is_list = keys.iter().any(|key| PARAMETERS.contains(&key.as_str()));
-    is_list.then(|| "it is a list of parameters".to_owned())
+    None
 }
 
 /// Whether it starts like an address of a server, with a slip: `postgres//`, `postgres:`.
 fn is_mistyped(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
-    let rests = ["postgresql", "postgres"].into_iter().filter_map(|word| lower.strip_prefix(word));
-    rests.into_iter().any(|rest| rest.starts_with(':') || rest.starts_with("//"))
+    for word in ["postgresql", "postgres"] {
+        if let Some(rest) = lower.strip_prefix(word)
+            && (rest.starts_with(':') || rest.starts_with("//"))
+        {
+            return true;
+        }
+    }
+    false
 }
 
 /// Removes the password from an address in a command-line word such as `--store=postgres://me@host/runs`.
 pub fn without_password(word: &str) -> String {
     let lower = word.to_ascii_lowercase();
     let at = SCHEMES.iter().filter_map(|scheme| lower.find(scheme)).min();
-    match at.and_then(|at| word.split_at_checked(at)) {
-        Some((before, address)) => format!("{before}{}", hide_password(address)),
-        None => {
-            let of_option = word.split_once('=').filter(|_| word.starts_with("--"));
-            match of_option {
-                Some((option, value)) if unsupported(value).is_some() => format!("{option}=***"),
-                None if unsupported(word).is_some() => "***".to_owned(),
-                _ => word.to_owned(),
+    if let Some(at) = at
+        && let Some((before, address)) = word.split_at_checked(at)
+    {
+        return format!("{before}{}", hide_password(address));
+    }
+    match word.split_once('=') {
+        Some((option, value)) if word.starts_with("--") => {
+            if unsupported(value).is_some() {
+                format!("{option}=***")
+            } else {
+                word.to_owned()
             }
         }
+        _ if unsupported(word).is_some() => "***".to_owned(),
+        _ => word.to_owned(),
     }
 }
 
 fn hide_password(address: &str) -> String {
     let (scheme, rest) = address.split_once("://").unwrap_or(("postgres", address));
     // A password that is not percent-encoded may contain any character, so everything up to the last `@` belongs to it.
-    let (user, rest) = rest.rsplit_once('@').map_or(("", rest), |(of_user, rest)| {
-        let user = of_user.split_once(':').map_or(of_user, |(user, _)| user);
-        (user, rest)
-    });
+    let (of_user, rest) = rest.rsplit_once('@').unwrap_or(("", rest));
+    let (user, _) = of_user.split_once(':').unwrap_or((of_user, ""));
     let at = if user.is_empty() { "" } else { "@" };
     // Without `@`, what follows the host is a port, or a password.
     let end = rest.find(['/', '?']).unwrap_or(rest.len());
@@ -145,13 +165,18 @@ fn hide_password(address: &str) -> String {
         _ => host.to_owned(),
     };
     let rest = format!("{}{after}", hosts.split(',').map(host).collect::<Vec<_>>().join(","));
-    let (place, parameters) = rest.split_once('?').map_or((rest.as_str(), None), |(place, all)| (place, Some(all)));
-    // Parameter names may be percent-encoded, so those are hidden, too.
-    let shown = |parameter: &&str| {
-        let name = parameter.split('=').next().unwrap_or_default().to_ascii_lowercase();
-        !name.contains("password") && !name.contains('%')
-    };
-    let parameters: Vec<&str> = parameters.into_iter().flat_map(|all| all.split('&')).filter(shown).collect();
+    let mut pieces = rest.splitn(2, '?');
+    let place = pieces.next().unwrap_or_default();
+    let mut parameters: Vec<&str> = Vec::new();
+    if let Some(all) = pieces.next() {
+        for parameter in all.split('&') {
+            // Parameter names may be percent-encoded, so those are hidden, too.
+            let name = parameter.split('=').next().unwrap_or_default().to_ascii_lowercase();
+            if !name.contains("password") && !name.contains('%') {
+                parameters.push(parameter);
+            }
+        }
+    }
     let mark = if parameters.is_empty() { "" } else { "?" };
     format!("{scheme}://{user}{at}{place}{mark}{}", parameters.join("&"))
 }

@@ -91,9 +91,11 @@ impl StoredEntry {
 
     /// Whether an entry, as it is stored, is about an activity.
     pub fn is_about(json: &str, key: &str) -> bool {
-        // One that cannot be read may be.
-        Self::decode_entry(json, None)
-            .map_or(true, |entry| activity_key(&entry.kind).is_some_and(|about| about.as_str() == key))
+        match Self::decode_entry(json, None) {
+            Ok(entry) => matches!(activity_key(&entry.kind), Some(about) if about.as_str() == key),
+            // One that cannot be read may be.
+            Err(_) => true,
+        }
     }
 
     /// Removes content that is not needed to resume the run: partial answers, and the findings of guardrails.
@@ -249,7 +251,7 @@ impl EntryBatch {
 
     /// Whether it ends the run for good. A failed run can be resumed.
     pub fn is_final(&self) -> bool {
-        self.end.as_ref().is_some_and(|end| end.status != Status::Failed)
+        matches!(&self.end, Some(end) if end.status != Status::Failed)
     }
 
     /// Adds a model call's usage to the figures of the record.
@@ -275,7 +277,9 @@ impl EntryBatch {
                 self.in_flight += i64::from(model);
             }
             EntryKind::Completed { key, about, .. } | EntryKind::Failed { key, about, .. } => {
-                self.answered.extend(about.model.is_some().then(|| key.clone()));
+                if about.model.is_some() {
+                    self.answered.push(key.clone());
+                }
                 // Reused results were not calls in progress.
                 self.in_flight -= i64::from(about.model.is_some() && about.kept.is_none() && about.from.is_none());
                 self.spend(about.usage);
@@ -309,10 +313,12 @@ impl EntryBatch {
 
     /// The first entry that is out of sequence: its expected number and its actual one.
     pub fn find_gap(&self, from: u64) -> Option<(u64, u64)> {
-        (from..)
-            .zip(&self.bodies)
-            .map(|(expected, body)| (expected, body.seq))
-            .find(|(expected, found)| expected != found)
+        for (expected, body) in (from..).zip(&self.bodies) {
+            if body.seq != expected {
+                return Some((expected, body.seq));
+            }
+        }
+        None
     }
 }
 

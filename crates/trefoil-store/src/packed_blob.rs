@@ -24,15 +24,25 @@ impl PackedBlob {
     /// Compresses bytes. Done before the transaction, because other writers wait for transactions.
     pub fn from_blob(blob: &Blob) -> Self {
         let bytes = blob.content_bytes();
-        let smaller = (bytes.len() >= PACK).then(|| zstd::bulk::compress(bytes, LEVEL).ok()).flatten();
-        let smaller = smaller.filter(|packed| packed.len() < bytes.len());
-        let (packed, size) = (smaller.is_some(), i64::try_from(bytes.len()).unwrap_or(i64::MAX));
-        Self { hash: blob.hash(), size, packed, data: smaller.unwrap_or_else(|| bytes.to_vec()) }
+        let (hash, size) = (blob.hash(), i64::try_from(bytes.len()).unwrap_or(i64::MAX));
+        if bytes.len() >= PACK
+            && let Ok(data) = zstd::bulk::compress(bytes, LEVEL)
+            && data.len() < bytes.len()
+        {
+            return Self { hash, size, packed: true, data };
+        }
+        Self { hash, size, packed: false, data: bytes.to_vec() }
     }
 
     /// The large values of entries.
     pub fn from_batch(batch: &EntryBatch) -> Vec<Self> {
-        batch.bodies.iter().filter_map(|body| body.value.as_ref()).map(Self::from_blob).collect()
+        let mut values = Vec::new();
+        for body in &batch.bodies {
+            if let Some(value) = &body.value {
+                values.push(Self::from_blob(value));
+            }
+        }
+        values
     }
 }
 

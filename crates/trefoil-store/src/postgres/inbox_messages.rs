@@ -27,7 +27,7 @@ pub async fn post_message(
     let value = serde_json::to_string(&WireForm(value))
         .map_err(|error| StoreError::Unwritable { seq: 0, why: error.to_string() })?;
     let (run_text, key, at) = (text(run), key.as_bytes(), int(*at));
-    let as_of = letter.is_answer().then(|| int(*as_of));
+    let as_of = if letter.is_answer() { Some(int(*as_of)) } else { None };
     if before == EarlierTry::Perhaps {
         let same = "SELECT inbox.id FROM inbox JOIN run ON run.no = inbox.run \
                     WHERE run.id = $1 AND kind = $2 AND key = $3 AND value = $4 AND at = $5";
@@ -133,8 +133,9 @@ fn message_from_row(row: &Row) -> PostgresResult<PostedMessage> {
     let id = uint(row.try_get(0)?);
     let unreadable = |why: &str| super::blobs::damaged_error(&format!("letter {id} cannot be read: {why}"));
     let kind: &str = row.try_get(2)?;
-    let kind = MessageKind::ALL.into_iter().find(|known| known.name() == kind);
-    let kind = kind.ok_or_else(|| unreadable("its kind is unknown"))?;
+    let Some(kind) = MessageKind::ALL.into_iter().find(|known| known.name() == kind) else {
+        return Err(unreadable("its kind is unknown").into());
+    };
     let WireValue(value) =
         serde_json::from_str(row.try_get(4)?).map_err(|error: serde_json::Error| unreadable(&error.to_string()))?;
     let key = String::from_utf8_lossy(row.try_get(3)?).into_owned();

@@ -123,7 +123,10 @@ pub async fn list_page(
     let mut found: Vec<(i64, Record)> = found.iter().map(record_from_row).collect::<PostgresResult<_>>()?;
     let more = found.len() > limit;
     found.truncate(limit);
-    let next = found.last().filter(|_| more).map(|(no, run)| RunCursor { started: run.started, no: *no });
+    let next = match found.last() {
+        Some((no, run)) if more => Some(RunCursor { started: run.started, no: *no }),
+        _ => None,
+    };
     Ok(RunPage { runs: label(s, found).await?, next })
 }
 
@@ -149,7 +152,9 @@ fn conditions(filter: &RunFilter, after: Option<RunCursor>) -> (String, Vec<Filt
         let names: Vec<&str> = status.iter().map(|status| status.name()).collect();
         // The index has what is recorded.
         let mut raw = names.clone();
-        raw.extend(status.contains(&Status::Interrupted).then_some(Status::Running.name()));
+        if status.contains(&Status::Interrupted) {
+            raw.push(Status::Running.name());
+        }
         add(concat!("status = ANY (#) AND ", seen!(), " = ANY (#)"), vec![Box::new(raw), Box::new(names)]);
     }
     if let Some(flow) = flow {

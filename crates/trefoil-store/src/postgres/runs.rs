@@ -1,6 +1,7 @@
 //! Creating runs, appending to them, and leases.
 
 use trefoil_machine::Usage;
+use trefoil_machine::event::ItemTally;
 
 use super::blobs;
 use super::connection::PostgresSession;
@@ -26,7 +27,10 @@ pub async fn create_run(
     before: EarlierTry,
 ) -> PostgresResult<Option<Lease>> {
     let NewRun { run, parent, labels, claim, batch, now, content, attended, .. } = new;
-    let started = batch.start.as_ref().map_or(*now, |start| start.at);
+    let started = match &batch.start {
+        Some(start) => start.at,
+        None => *now,
+    };
     let owner = claim.as_ref().map(|claim| text(&claim.owner));
     let until = claim.as_ref().map(|claim| int(claim.until));
     let epoch = i64::from(claim.is_some());
@@ -64,7 +68,7 @@ pub async fn create_run(
         notify_available(s).await?;
     }
     s.commit_transaction().await?;
-    Ok(claim.is_some().then_some(lease))
+    Ok(if claim.is_some() { Some(lease) } else { None })
 }
 
 /// A run with this id exists: either another one, or this one, created by an earlier try.
@@ -81,7 +85,7 @@ async fn exists(s: &mut PostgresSession, new: &NewRun, before: EarlierTry) -> Po
             };
             if mine && has_entries(s, no, batch).await? {
                 let lease = Lease { run: run.clone(), no, epoch: 1, content: *content };
-                return Ok(claim.is_some().then_some(lease));
+                return Ok(if claim.is_some() { Some(lease) } else { None });
             }
         }
     }
@@ -92,7 +96,8 @@ async fn exists(s: &mut PostgresSession, new: &NewRun, before: EarlierTry) -> Po
 async fn has_entries(s: &mut PostgresSession, no: i64, batch: &EntryBatch) -> PostgresResult<bool> {
     for StoredEntry { seq, json, .. } in &batch.bodies {
         let found = s.query_row("SELECT body FROM entry WHERE run = $1 AND seq = $2", &[&no, &int(*seq)]).await?;
-        if found.map(|row| row.try_get::<_, String>(0)).transpose()?.as_ref() != Some(json) {
+        let Some(row) = found else { return Ok(false) };
+        if row.try_get::<_, String>(0)? != *json {
             return Ok(false);
         }
     }
@@ -119,7 +124,10 @@ pub async fn append_batch(
         }
         match write(s, lease, batch, values, false).await {
             Ok(()) => {
-                let at = batch.end.as_ref().and_then(|end| end.at).unwrap_or_default();
+                let at = match &batch.end {
+                    Some(end) => end.at.unwrap_or_default(),
+                    None => 0,
+                };
                 inbox_messages::call_back(s, &callers, at).await?;
                 if bares {
                     super::removal::delete_content(s, lease.no).await?;
@@ -198,26 +206,37 @@ async fn write(
     unowned: bool,
 ) -> PostgresResult<()> {
     let wrong = |(expected, found)| StoreError::Sequence { run: lease.run.clone(), expected, found };
-    if let Some(gap) = batch.first().and_then(|first| batch.find_gap(first)) {
+    if let Some(first) = batch.first()
+        && let Some(gap) = batch.find_gap(first)
+    {
         return store_error(wrong(gap));
     }
     let (spent, usage) = (batch.spent, batch.spent.usage);
-    let bytes: i64 = batch.bodies.iter().map(|body| body.json.len() as i64 + ROW).sum();
-    let status = batch.end.as_ref().map(|end| end.status).or(batch.status).unwrap_or(Status::Running);
-    let error = batch.end.as_ref().and_then(|end| end.error.as_ref());
-    let end = batch.end.as_ref();
+    let (start, end) = (batch.start.as_ref(), batch.end.as_ref());
+    let (status, error, items, wake_at) = match end {
+        Some(end) => (end.status, end.error.as_ref(), end.items.unwrap_or_default(), None),
+        None => (batch.status.unwrap_or(Status::Running), None, ItemTally::default(), batch.wake_at),
+    };
     let taken: Vec<i64> = batch.taken.iter().copied().map(int).collect();
     let answered: Vec<&[u8]> = batch.answered.iter().map(|key| key.as_str().as_bytes()).collect();
     let about: Vec<&[u8]> = batch.about.iter().map(|key| key.as_str().as_bytes()).collect();
-    let hashes: Vec<&[u8]> = values.iter().map(|value| value.hash.0.as_slice()).collect();
-    let sizes: Vec<i64> = values.iter().map(|value| value.size).collect();
-    let packed: Vec<bool> = values.iter().map(|value| value.packed).collect();
-    let stored: Vec<i64> = values.iter().map(|value| value.data.len() as i64).collect();
-    let data: Vec<&[u8]> = values.iter().map(|value| value.data.as_slice()).collect();
-    let seqs: Vec<i64> = batch.bodies.iter().map(|body| int(body.seq)).collect();
-    let bodies: Vec<&str> = batch.bodies.iter().map(|body| body.json.as_str()).collect();
-    let of_value = |body: &StoredEntry| body.value.as_ref().map(|blob| blob.hash().0.to_vec());
-    let large: Vec<Option<Vec<u8>>> = batch.bodies.iter().map(of_value).collect();
+    let (mut hashes, mut sizes, mut packed, mut stored, mut data) =
+        (Vec::<&[u8]>::new(), Vec::<i64>::new(), Vec::<bool>::new(), Vec::<i64>::new(), Vec::<&[u8]>::new());
+    for value in values {
+        hashes.push(&value.hash.0);
+        sizes.push(value.size);
+        packed.push(value.packed);
+        stored.push(value.data.len() as i64);
+        data.push(&value.data);
+    }
+    let (mut seqs, mut bodies, mut large, mut bytes) =
+        (Vec::<i64>::new(), Vec::<&str>::new(), Vec::<Option<Vec<u8>>>::new(), 0_i64);
+    for body in &batch.bodies {
+        seqs.push(int(body.seq));
+        bodies.push(&body.json);
+        large.push(body.value.as_ref().map(|blob| blob.hash().0.to_vec()));
+        bytes += body.json.len() as i64 + ROW;
+    }
     let held = s
         .query_row(
             WRITE,
@@ -236,11 +255,11 @@ async fn write(
                 &int(usage.unpriced_calls),
                 &batch.in_flight,
                 &batch.free,
-                &batch.start.as_ref().map(|start| text(&start.flow)),
-                &batch.start.as_ref().map(|start| text(&start.program)),
-                &batch.start.as_ref().map(|start| int(start.at)),
+                &start.map(|start| text(&start.flow)),
+                &start.map(|start| text(&start.program)),
+                &start.map(|start| int(start.at)),
                 &status.name(),
-                &batch.wake_at.filter(|_| end.is_none()).map(int),
+                &wake_at.map(int),
                 &end.is_some(),
                 &batch.lease_until.map(int),
                 &end.and_then(|end| end.at).map(int),
@@ -261,8 +280,8 @@ async fn write(
                 &large,
                 &int(Usage::MOST),
                 &about,
-                &end.and_then(|end| end.items).map_or(0, |items| i64::from(items.total)),
-                &end.and_then(|end| end.items).map_or(0, |items| i64::from(items.failed)),
+                &i64::from(items.total),
+                &i64::from(items.failed),
             ],
         )
         .await?;
@@ -309,7 +328,13 @@ pub async fn renew_leases(s: &mut PostgresSession, leases: &[Lease], until: u64)
         )
         .await?;
     let renewed: Vec<i64> = renewed.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
-    Ok(leases.iter().filter(|lease| !renewed.contains(&lease.no)).map(|lease| lease.run.clone()).collect())
+    let mut lost = Vec::new();
+    for lease in leases {
+        if !renewed.contains(&lease.no) {
+            lost.push(lease.run.clone());
+        }
+    }
+    Ok(lost)
 }
 
 /// Releases a run from its owner.
@@ -327,10 +352,8 @@ pub async fn release_run(s: &mut PostgresSession, lease: &Lease) -> PostgresResu
             &[&lease.no, &int(lease.epoch)],
         )
         .await?;
-    match freed.map(|row| row.try_get(0)).transpose()? {
-        Some(true) => notify_available(s).await,
-        _ => Ok(()),
-    }
+    let Some(row) = freed else { return Ok(()) };
+    if row.try_get(0)? { notify_available(s).await } else { Ok(()) }
 }
 
 /// Releases runs whose leases have expired.

@@ -53,13 +53,16 @@ pub fn read_entry_page(c: &Connection, run: &str, from: u64) -> SqliteResult<Vec
     let mut rows = select.query([entry_id(no, from), entry_id(no, u64::MAX)])?;
     let (mut entries, mut bytes) = (Vec::new(), 0);
     while entries.len() < PAGE && bytes < BYTES {
-        let read = rows.next().map_err(SqliteError::from).and_then(|row| row.map(|row| entry(c, run, row)).transpose());
+        let read = match rows.next() {
+            Ok(Some(row)) => entry(c, run, row),
+            Ok(None) => break,
+            Err(error) => Err(SqliteError::from(error)),
+        };
         match read {
-            Ok(Some((entry, size))) => {
+            Ok((entry, size)) => {
                 bytes += size;
                 entries.push(entry);
             }
-            Ok(None) => break,
             Err(_) if !entries.is_empty() => break,
             Err(fault) => return Err(fault),
         }
@@ -77,7 +80,10 @@ fn entry(c: &Connection, run: &str, row: &Row<'_>) -> SqliteResult<(Entry, usize
             Some(get(c, hash)?.ok_or_else(|| damaged_error(c, &format!("the value `{hash}` is missing")))?)
         }
     };
-    let size = body.len() + value.as_ref().map_or(0, Vec::len);
+    let size = match &value {
+        Some(value) => body.len() + value.len(),
+        None => body.len(),
+    };
     let entry = StoredEntry::decode_entry(body, value.as_deref()).map_err(|error| {
         let seq = u64::from(row.get::<_, i64>(0).unwrap_or(0) as u32);
         StoreError::Entry { run: run.to_owned(), seq, why: error.to_string() }

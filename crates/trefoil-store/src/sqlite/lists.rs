@@ -36,7 +36,7 @@ fn record_from_row(row: &Row<'_>, departed: &GoneOwners) -> rusqlite::Result<(i6
         .parse()
         .map_err(|why: String| rusqlite::Error::FromSqlConversionFailure(4, rusqlite::types::Type::Text, why.into()))?;
     let ended = row.get::<_, Option<i64>>("ended")?.map(uint);
-    let left = status == Status::Running && owner.as_deref().is_some_and(|owner| departed.contains_owner(owner));
+    let left = status == Status::Running && matches!(&owner, Some(owner) if departed.contains_owner(owner));
     let status = if left { Status::Interrupted } else { status };
     let in_flight = count("in_flight")?;
     let spent = RunSpending {
@@ -67,9 +67,10 @@ fn record_from_row(row: &Row<'_>, departed: &GoneOwners) -> rusqlite::Result<(i6
         entries: count("next")?,
         parent: row.get("parent")?,
         base: row.get::<_, Option<String>>("base")?.filter(|base| !base.is_empty()),
-        owner: owner
-            .filter(|owner| !departed.contains_owner(owner))
-            .zip(row.get::<_, Option<i64>>("lease_until")?.map(uint)),
+        owner: match (owner, row.get::<_, Option<i64>>("lease_until")?) {
+            (Some(owner), Some(until)) if !departed.contains_owner(&owner) => Some((owner, uint(until))),
+            _ => None,
+        },
         epoch: count("epoch")?,
         wake_at: row.get::<_, Option<i64>>("wake_at")?.map(uint),
         content: departed.visible_content(row.get("content")?, ended),
@@ -90,7 +91,7 @@ fn with_labels(c: &Connection, no: i64, mut record: Record) -> SqliteResult<Reco
 pub fn read_record(c: &Connection, run: &str, departed: &GoneOwners) -> SqliteResult<Record> {
     let mut select = c.prepare_cached(&format!("SELECT {COLUMNS} FROM run WHERE id = ?1"))?;
     let found = select.query_row([run], |row| record_from_row(row, departed)).optional()?;
-    let (no, record) = found.ok_or_else(|| StoreError::NoRun { run: run.to_owned() })?;
+    let Some((no, record)) = found else { return Err(StoreError::NoRun { run: run.to_owned() }.into()) };
     with_labels(c, no, record)
 }
 
@@ -111,8 +112,14 @@ pub fn list_page(
     let mut found: Vec<(i64, Record)> = found.collect::<Result<_, _>>()?;
     let more = found.len() > limit;
     found.truncate(limit);
-    let next = found.last().filter(|_| more).map(|(no, run)| RunCursor { started: run.started, no: *no });
-    let runs = found.into_iter().map(|(no, run)| with_labels(c, no, run)).collect::<SqliteResult<_>>()?;
+    let next = match found.last() {
+        Some((no, run)) if more => Some(RunCursor { started: run.started, no: *no }),
+        _ => None,
+    };
+    let mut runs = Vec::new();
+    for (no, run) in found {
+        runs.push(with_labels(c, no, run)?);
+    }
     Ok(RunPage { runs, next })
 }
 
@@ -129,11 +136,14 @@ fn conditions(filter: &RunFilter, departed: &GoneOwners, after: Option<RunCursor
         let names: Vec<Parameter> = status.iter().map(text).collect();
         let marks = vec!["?"; names.len()].join(", ");
         // The index has what is recorded.
-        let raw = names.iter().cloned().chain(status.contains(&Status::Interrupted).then(|| text(&Status::Running)));
-        let raw: Vec<Parameter> = raw.collect();
+        let mut raw = names.clone();
+        if status.contains(&Status::Interrupted) {
+            raw.push(text(&Status::Running));
+        }
         add(&format!("status IN ({})", vec!["?"; raw.len()].join(", ")), raw);
-        let departed = std::iter::once(Parameter::Text(departed.to_json()));
-        add(&format!("{SEEN} IN ({marks})"), departed.chain(names).collect());
+        let mut seen = vec![Parameter::Text(departed.to_json())];
+        seen.extend(names);
+        add(&format!("{SEEN} IN ({marks})"), seen);
     }
     if let Some(flow) = flow {
         add("flow = ?", vec![Parameter::Text(flow.clone())]);

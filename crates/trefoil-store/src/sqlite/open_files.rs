@@ -67,11 +67,14 @@ fn is_same(seen: &mut Option<DiskFileId>, file: Option<&Metadata>) -> bool {
 /// Whether a file that has become shorter lacks pages. SQLite may have shortened it: then pages that the writer knows of are in the
 /// log. A connection without a cache finds out. The file itself is not opened, because closing it would end SQLite's locks on it.
 fn is_cut(c: &Connection, place: &StoreFile, bytes: u64, page: u32) -> bool {
-    let pages = c.query_row("PRAGMA page_count", [], |row| row.get::<_, i64>(0)).map_or(u64::MAX, super::uint);
+    let pages = match c.query_row("PRAGMA page_count", [], |row| row.get::<_, i64>(0)) {
+        Ok(pages) => super::uint(pages),
+        Err(_) => u64::MAX,
+    };
     if pages.saturating_mul(u64::from(page)) <= bytes {
         return false;
     }
-    let found =
-        place.open_reader().ok().map(|c| c.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0)));
-    found.is_none_or(|found| !found.is_ok_and(|found| found == "ok"))
+    let Ok(reader) = place.open_reader() else { return true };
+    let found = reader.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
+    !matches!(found, Ok(found) if found == "ok")
 }

@@ -17,7 +17,10 @@ use crate::record::{Content, Status};
 /// Creates a run.
 pub fn create_run(c: &Connection, new: &NewRun, values: Vec<PackedBlob>) -> SqliteResult<Option<Lease>> {
     let NewRun { run, parent, labels, claim, batch, now, content, attended, .. } = new;
-    let started = batch.start.as_ref().map_or(*now, |start| start.at);
+    let started = match &batch.start {
+        Some(start) => start.at,
+        None => *now,
+    };
     let owner = claim.as_ref().map(|claim| &claim.owner);
     let until = claim.as_ref().map(|claim| int(claim.until));
     let epoch = i64::from(claim.is_some());
@@ -57,7 +60,7 @@ pub fn create_run(c: &Connection, new: &NewRun, values: Vec<PackedBlob>) -> Sqli
     if !batch.bodies.is_empty() {
         write(c, &lease, batch, values)?;
     }
-    Ok(claim.is_some().then_some(lease))
+    Ok(if claim.is_some() { Some(lease) } else { None })
 }
 
 /// Appends to a run, if the lease is valid.
@@ -155,7 +158,7 @@ fn change(c: &Connection, no: i64, batch: &EntryBatch) -> SqliteResult<()> {
         ])?;
     }
     if let Some(end) = &batch.end {
-        let error = end.error.as_ref();
+        let (error, items) = (end.error.as_ref(), end.items.unwrap_or_default());
         c.prepare_cached(
             "UPDATE run SET status = ?2, ended = max(started, coalesce(?6, started + ?3)), error_code = ?4, error = ?5, owner = NULL, \
              items = ?7, failed_items = ?8, \
@@ -168,8 +171,8 @@ fn change(c: &Connection, no: i64, batch: &EntryBatch) -> SqliteResult<()> {
             error.map(|(code, _)| code),
             error.map(|(_, text)| text),
             end.at.map(int),
-            end.items.map_or(0, |items| items.total),
-            end.items.map_or(0, |items| items.failed)
+            items.total,
+            items.failed
         ])?;
         // Nobody reads the messages of a run that has ended.
         c.prepare_cached("DELETE FROM inbox WHERE run = ?1")?.execute([no])?;

@@ -97,9 +97,12 @@ impl<T: Send, F: FnOnce(&Connection) -> SqliteResult<T> + Send> WriteJob for Que
             Some(work) => work(c).map_err(|fault| fault.at_file(place)),
             None => Err(StoreError::Closed),
         };
-        let failed = done.as_ref().err().cloned();
+        let outcome = match &done {
+            Ok(_) => Ok(()),
+            Err(error) => Err(error.clone()),
+        };
         self.done = Some(done);
-        failed.map_or(Ok(()), Err)
+        outcome
     }
     fn job_kind(&self) -> WriteJobKind {
         self.sort
@@ -196,12 +199,16 @@ impl Drop for SqliteWriter {
 
 /// Whether the current thread may wait for a disk.
 fn may_block() -> bool {
-    Handle::try_current().is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread)
+    matches!(Handle::try_current(), Ok(handle) if handle.runtime_flavor() == RuntimeFlavor::MultiThread)
 }
 
 impl WriterState {
     fn queue(&self) -> MutexGuard<'_, WriteQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_connection(&self) -> MutexGuard<'_, Connection> {
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Commits on this thread, if no other job is queued.
@@ -269,7 +276,7 @@ impl WriterState {
     /// Runs a group of jobs in one transaction. Returns whether all of them were lazy.
     fn group(&self, mut jobs: Vec<Box<dyn WriteJob>>) -> bool {
         let lazy = jobs.iter().all(|job| job.job_kind() == WriteJobKind::Lazy);
-        let c = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let c = self.lock_connection();
         let kept = match jobs.as_mut_slice() {
             [one] if one.job_kind() == WriteJobKind::Alone => one.run_work(&c, &self.place),
             jobs if lazy => self.lazily(&c, |c| run_together(c, jobs, &self.place)),
@@ -287,19 +294,27 @@ impl WriterState {
     /// makes this one durable.
     fn lazily<T>(&self, c: &Connection, work: impl FnOnce(&Connection) -> SqliteResult<T>) -> StoreResult<T> {
         let synchronous = |how: &str| Ok::<_, SqliteError>(c.execute_batch(&format!("PRAGMA synchronous = {how}"))?);
-        let done = synchronous("NORMAL").and_then(|()| transaction(c, work));
+        let done = match synchronous("NORMAL") {
+            Ok(()) => transaction(c, work),
+            Err(fault) => Err(fault),
+        };
         // SQLite rejects this only inside a transaction, and then it also rejects the next `BEGIN`.
         let restored = synchronous(self.place.options.durability.synchronous_mode());
-        done.and_then(|done| restored.map(|()| done)).map_err(|fault| fault.at_file(&self.place))
+        match (done, restored) {
+            (Ok(done), Ok(())) => Ok(done),
+            (Err(fault), _) | (_, Err(fault)) => Err(fault.at_file(&self.place)),
+        }
     }
 
     /// Moves the log into the database if nothing is queued or the log is large. What cannot be moved now is moved
     /// later; nothing is lost.
     fn tidy_log(&self, idle: bool) {
-        let c = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let c = self.lock_connection();
         if idle {
             let _ = run_checkpoint(&c, "PASSIVE");
-        } else if run_checkpoint(&c, "NOOP").is_ok_and(|(_, pages, _)| pages.saturating_mul(i64::from(PAGE)) > LARGE) {
+        } else if let Ok((_, pages, _)) = run_checkpoint(&c, "NOOP")
+            && pages.saturating_mul(i64::from(PAGE)) > LARGE
+        {
             // Long readers are not waited for, because all writers would wait, too.
             let _ = c.busy_timeout(IDLE);
             let _ = run_checkpoint(&c, "RESTART");
