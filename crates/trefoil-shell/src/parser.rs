@@ -83,7 +83,10 @@ impl<'u, 's> ScriptReader<'u, 's> {
 
     /// Parses other characters with a nested reader that adds to the same script.
     fn aside<T>(&mut self, units: &[ScriptChar], read: impl FnOnce(&mut ScriptReader<'_, '_>) -> T) -> Option<T> {
-        (self.depth < DEEPEST).then(|| read(&mut ScriptReader::new(units, self.depth + 1, self.script, self.seen)))
+        if self.depth >= DEEPEST {
+            return None;
+        }
+        Some(read(&mut ScriptReader::new(units, self.depth + 1, self.script, self.seen)))
     }
 
     fn next(&mut self) -> Option<ScriptChar> {
@@ -97,7 +100,10 @@ impl<'u, 's> ScriptReader<'u, 's> {
 
     /// The next character; `None` at the end or at a hole.
     fn peek(&self) -> Option<char> {
-        self.units.get(self.at).filter(|u| u.hole.is_none()).map(|u| u.c)
+        match self.units.get(self.at)? {
+            ScriptChar { c, hole: None } => Some(*c),
+            ScriptChar { hole: Some(_), .. } => None,
+        }
     }
 
     fn next_if(&mut self, want: impl FnOnce(char) -> bool) -> Option<char> {
@@ -208,8 +214,9 @@ impl<'u, 's> ScriptReader<'u, 's> {
     }
 
     fn hole(&mut self, unit: ScriptChar, quoted: QuoteStyle, escaped: bool) -> bool {
-        let hole = unit.hole.map(|number| ShellWordPart::Hole { number, quoted, escaped });
-        hole.map(|part| self.push(part)).is_some()
+        let Some(number) = unit.hole else { return false };
+        self.push(ShellWordPart::Hole { number, quoted, escaped });
+        true
     }
 
     fn single(&mut self) {
@@ -344,7 +351,9 @@ impl<'u, 's> ScriptReader<'u, 's> {
         let effects = |rest: ShellWord| rest.into_iter().filter(|part| !matches!(part, ShellWordPart::Text(..)));
         if indirect {
             // The value is a name, possibly with a subscript.
-            parts.extend((!lists_keys && !name.is_empty()).then(|| ShellWordPart::Indirect(name.clone())));
+            if !lists_keys && !name.is_empty() {
+                parts.push(ShellWordPart::Indirect(name.clone()));
+            }
             parts.extend(effects(rest));
             return ShellWordPart::Expansion { name, parts };
         }
@@ -381,14 +390,14 @@ impl<'u, 's> ScriptReader<'u, 's> {
 
     /// Whether the next word starts a command.
     fn starts_command(&self) -> bool {
-        let keyword = |word: &ShellWord| word_text(word).is_some_and(|word| is_keyword(&word));
+        let keyword = |word: &ShellWord| matches!(word_text(word), Some(text) if is_keyword(&text));
         self.level.word.is_none() && self.level.command.words.iter().all(keyword)
     }
 
     /// Whether the second of two `(` starts arithmetic: it is closed by `))`, or not at all.
     fn computes(&mut self, second: usize) -> bool {
-        let is_open = |u: &ScriptChar| u.c == '(' && u.hole.is_none();
-        if !self.units.get(second).is_some_and(is_open) {
+        let is_computed = matches!(self.units.get(second), Some(unit) if unit.c == '(' && unit.hole.is_none());
+        if !is_computed {
             return false;
         }
         let units = self.units;
@@ -520,11 +529,13 @@ impl<'u, 's> ScriptReader<'u, 's> {
 fn closings(units: &[ScriptChar]) -> Vec<Option<usize>> {
     let mut closed = vec![None; units.len()];
     let mut open = Vec::new();
-    for (at, unit) in units.iter().enumerate().filter(|(_, u)| u.hole.is_none()) {
-        match unit.c {
-            '(' => open.push(at),
-            ')' => {
-                if let Some(place) = open.pop().and_then(|at: usize| closed.get_mut(at)) {
+    for (at, unit) in units.iter().enumerate() {
+        match unit {
+            ScriptChar { c: '(', hole: None } => open.push(at),
+            ScriptChar { c: ')', hole: None } => {
+                if let Some(start) = open.pop()
+                    && let Some(place) = closed.get_mut(start)
+                {
                     *place = Some(at);
                 }
             }

@@ -4,7 +4,12 @@ use crate::{ShellWord, ShellWordPart};
 
 /// The text of a word that consists only of text.
 pub fn word_text(word: &ShellWord) -> Option<String> {
-    word.iter().map(|part| if let ShellWordPart::Text(text, _) = part { Some(text.as_str()) } else { None }).collect()
+    let mut whole = String::new();
+    for part in word {
+        let ShellWordPart::Text(text, _) = part else { return None };
+        whole.push_str(text);
+    }
+    Some(whole)
 }
 
 /// Whether a word before a program is a shell keyword or builtin and not the program itself.
@@ -34,5 +39,6 @@ pub fn is_name(text: &str) -> bool {
 /// The variable that a word sets: `NAME=...`, `NAME+=...`.
 pub fn assigned_variable(word: &str) -> Option<&str> {
     let (name, _) = word.split_once('=')?;
-    Some(name.strip_suffix('+').unwrap_or(name)).filter(|name| is_name(name))
+    let name = name.strip_suffix('+').unwrap_or(name);
+    if is_name(name) { Some(name) } else { None }
 }
