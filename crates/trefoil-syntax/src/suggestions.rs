@@ -35,20 +35,13 @@ pub fn find_near_match<'a>(word: &str, candidates: impl IntoIterator<Item = &'a 
         n => n / 3,
     };
     let lower: Vec<char> = seen_letters(word).collect();
-    let mut distance = EditDistance::from_word(&lower);
+    let mut distances = EditDistance::from_word(&lower);
     let mut best: Option<NearMatch<'a>> = None;
-    let candidates = candidates
-        .into_iter()
-        .take(MOST)
-        .filter_map(|c| Some((distance.distance_to(c, limit)?, c)))
-        .filter(|(d, c)| *d < c.chars().count().max(2))
-        // A single letter is a slip of nothing longer, unless it was typed twice.
-        .filter(|(_, c)| {
-            length == 1 || c.chars().nth(1).is_some() || c.chars().all(|one| word.chars().all(|w| w == one))
-        })
-        // In a short word, a difference of half the characters makes another word, unless letters are only missing.
-        .filter(|(d, c)| *d < 2 || length > 4 || within(word, c) || within(c, word));
-    for (distance, name) in candidates {
+    for name in candidates.into_iter().take(MOST) {
+        let Some(distance) = distances.distance_to(name, limit) else { continue };
+        if !may_be_slip(word, length, name, distance) {
+            continue;
+        }
         match &mut best {
             Some(best) if best.distance == distance => best.sure &= best.name == name,
             Some(best) if best.distance < distance => {}
@@ -60,6 +53,19 @@ pub fn find_near_match<'a>(word: &str, candidates: impl IntoIterator<Item = &'a 
         }
     }
     best
+}
+
+/// Whether a word of this length can be a slip of a name at this distance.
+fn may_be_slip(word: &str, length: usize, name: &str, distance: usize) -> bool {
+    if distance >= name.chars().count().max(2) {
+        return false;
+    }
+    // A single letter is a slip of nothing longer, unless it was typed twice.
+    if length != 1 && name.chars().nth(1).is_none() && !name.chars().all(|one| word.chars().all(|w| w == one)) {
+        return false;
+    }
+    // In a short word, a difference of half the characters makes another word, unless letters are only missing.
+    distance < 2 || length > 4 || within(word, name) || within(name, word)
 }
 
 /// The edit distance from one word to others: characters wrong, missing, extra, or swapped. Ignores case and what cannot be seen.
@@ -128,25 +134,25 @@ impl<'w> EditDistance<'w> {
             std::mem::swap(before, last);
             std::mem::swap(last, row);
         }
-        last.last().copied().filter(|d| *d <= limit)
+        let distance = *last.last()?;
+        if distance <= limit { Some(distance) } else { None }
     }
 }
 
 /// The set of a word's letters. Several may share a place, which only hides differences.
 fn letters(word: &[char]) -> u64 {
-    word.iter().fold(0, |set, c| set | 1 << (u32::from(*c) & 63))
+    let mut set = 0;
+    for c in word {
+        set |= 1 << (u32::from(*c) & 63);
+    }
+    set
 }
 
 /// Whether two names look like members of a series rather than a name and a slip: they have different numbers, or
 /// different last parts of one character (`agent-a`, `agent-b`, `agent`).
 fn are_counted(one: &str, other: &str) -> bool {
     let numbers = |name: &str| name.chars().filter(char::is_ascii_digit).collect::<String>();
-    let stem = |name: &str| {
-        let cut = name.rsplit_once(['-', '_']).filter(|(_, last)| last.chars().count() == 1);
-        cut.map(|(stem, _)| stem.to_owned())
-    };
-    let (a, b) = (stem(one), stem(other));
-    let ends = match (&a, &b) {
+    let ends = match (counted_stem(one), counted_stem(other)) {
         (Some(a), Some(b)) => a.eq_ignore_ascii_case(b) && !one.eq_ignore_ascii_case(other),
         (Some(a), None) => a.eq_ignore_ascii_case(other),
         (None, Some(b)) => b.eq_ignore_ascii_case(one),
@@ -155,13 +161,22 @@ fn are_counted(one: &str, other: &str) -> bool {
     ends || numbers(one) != numbers(other)
 }
 
+/// The part of a name before a last part of one character.
+fn counted_stem(name: &str) -> Option<&str> {
+    match name.rsplit_once(['-', '_']) {
+        Some((stem, last)) if last.chars().count() == 1 => Some(stem),
+        _ => None,
+    }
+}
+
 /// Whether two names end in different units (`max_ms`, `max_s`). A number meant for one is wrong for the other.
 fn are_measured(one: &str, other: &str) -> bool {
     const UNITS: [&str; 7] = ["ms", "s", "sec", "secs", "seconds", "minutes", "hours"];
     let unit = |name: &str| {
-        name.rsplit_once('_').and_then(|(_, last)| UNITS.into_iter().find(|u| last.eq_ignore_ascii_case(u)))
+        let (_, last) = name.rsplit_once('_')?;
+        UNITS.into_iter().find(|unit| last.eq_ignore_ascii_case(unit))
     };
-    unit(one).zip(unit(other)).is_some_and(|(a, b)| a != b)
+    matches!((unit(one), unit(other)), (Some(a), Some(b)) if a != b)
 }
 
 /// Whether all letters of one word occur in another, in the same order.

@@ -30,11 +30,14 @@ pub(super) fn find_fence(id: FileId, text: &str) -> Option<(Diagnostic, Vec<Span
     let at = |span: Span| Location::new(id, span);
     let marks = Span::new(first.start, first.start + fence.trim_end().len() as u32);
     let found = Diagnostic::new_error(rules::SYNTAX, at(marks), "a Markdown fence is not YAML");
-    let edits = outside.iter().rev().map(|span| SourceEdit { location: at(*span), text: String::new() }).collect();
+    let mut edits = Vec::new();
     // Prose around the fence may be meant to stay, as a comment.
-    let words = outside
-        .iter()
-        .any(|s| text.get(s.start as usize..s.end as usize).is_some_and(|t| t.trim().lines().count() > 1));
+    let mut words = false;
+    for span in outside.iter().rev() {
+        edits.push(SourceEdit { location: at(*span), text: String::new() });
+        let part = text.get(span.start as usize..span.end as usize).unwrap_or_default();
+        words |= part.trim().lines().count() > 1;
+    }
     let fix = Fix { message: "remove the fence".to_owned(), edits, safe: !words };
     let help = "keep only the text between the fences";
     Some((Diagnostic { fix: Some(Box::new(fix)), ..found.with_help(help) }, outside))

@@ -3,7 +3,10 @@
 /// The start of the line that contains `at`.
 pub(super) fn line_start(text: &str, at: usize) -> usize {
     let before = text.as_bytes().get(..at).unwrap_or_default();
-    before.iter().rposition(|b| matches!(b, b'\n' | b'\r')).map_or(0, |n| n + 1)
+    match before.iter().rposition(|b| matches!(b, b'\n' | b'\r')) {
+        Some(line_break) => line_break + 1,
+        None => 0,
+    }
 }
 
 /// The end of the line that contains `at`, before its line break.
@@ -31,11 +34,13 @@ pub(super) fn same_line(text: &str, a: usize, b: usize) -> bool {
 /// The end of the content of this line from `at` on, without comments and trailing blanks.
 pub(super) fn content_end(text: &str, at: usize) -> usize {
     let line = text.get(at..line_end(text, at)).unwrap_or_default();
-    let comment = line
-        .match_indices('#')
-        .map(|(i, _)| i)
-        .find(|&i| i > 0 && line.as_bytes().get(i - 1).is_some_and(|b| matches!(b, b' ' | b'\t')));
-    at + line.get(..comment.unwrap_or(line.len())).unwrap_or_default().trim_end().len()
+    for (hash, _) in line.match_indices('#') {
+        let before = line.get(..hash).unwrap_or_default();
+        if before.ends_with([' ', '\t']) {
+            return at + before.trim_end().len();
+        }
+    }
+    at + line.trim_end().len()
 }
 
 /// Whether the value at `at` continues on the next lines: the next line is indented further than the key.
@@ -44,8 +49,8 @@ pub(super) fn goes_on(text: &str, at: usize) -> bool {
     let column = |line: &str, skip: &[char]| line.len() - line.trim_start_matches(skip).len();
     let key = column(text.get(start..line_end(text, at)).unwrap_or_default(), &[' ', '-']);
     let below = text.get(next_line(text, at)..).unwrap_or_default();
-    let next = below.lines().find(|line| !line.trim().is_empty());
-    next.is_some_and(|next| !next.trim_start().starts_with('#') && column(next, &[' ']) > key)
+    let Some(next) = below.lines().find(|line| !line.trim().is_empty()) else { return false };
+    !next.trim_start().starts_with('#') && column(next, &[' ']) > key
 }
 
 /// The start of the next value after the token that ends at `at`, after separators, comments, tags and anchors.
@@ -63,9 +68,12 @@ fn skip(text: &str, mut at: usize, items: bool) -> usize {
     loop {
         let rest = bytes.get(at..).unwrap_or_default();
         // A byte order mark may precede every document, not only the first (YAML 1.2.2, 5.2); the parser skips several.
-        let line_begins = || text.get(line_start(text, at)..at).is_some_and(|s| s.chars().all(|c| c == '\u{feff}'));
-        let blank_before =
-            || at.checked_sub(1).and_then(|n| bytes.get(n)).is_some_and(|b| matches!(b, b' ' | b'\t')) || line_begins();
+        let line_begins = || {
+            let before = text.get(line_start(text, at)..at);
+            matches!(before, Some(before) if before.trim_start_matches('\u{feff}').is_empty())
+        };
+        let before = bytes.get(..at).unwrap_or_default();
+        let blank_before = || matches!(before, [.., b' ' | b'\t']) || line_begins();
         match rest {
             [b' ' | b'\t' | b'\n' | b'\r' | b':' | b',', ..] => at += 1,
             [b'-', b' ' | b'\t' | b'\n' | b'\r', ..] if !items => return at,
@@ -73,7 +81,12 @@ fn skip(text: &str, mut at: usize, items: bool) -> usize {
             [b'-', b'-', b'-', ..] | [b'.', b'.', b'.', ..] if line_begins() => at += 3,
             [b'#', ..] if blank_before() => at = line_end(text, at),
             [b'%', ..] if line_begins() => at = line_end(text, at),
-            [b'!', b'<', ..] => at += rest.iter().position(|b| *b == b'>').map_or(rest.len(), |n| n + 1),
+            [b'!', b'<', ..] => {
+                at += match rest.iter().position(|b| *b == b'>') {
+                    Some(end) => end + 1,
+                    None => rest.len(),
+                }
+            }
             [b'!' | b'&', ..] => {
                 let word =
                     rest.iter().position(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r' | b',')).unwrap_or(rest.len());

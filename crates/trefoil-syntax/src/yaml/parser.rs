@@ -43,18 +43,25 @@ pub fn parse(id: FileId, file: &SourceFile, limits: &YamlLimits) -> YamlDocument
         }
     }
     let (root, complete) = loop {
-        let masked = (!masks.is_empty()).then(|| masks.apply_masks(text));
+        let masked = if masks.is_empty() { None } else { Some(masks.apply_masks(text)) };
         let reading = read(id, text, masked.as_deref().unwrap_or(text), &limits, &masks.spans);
         let mut again = false;
         if let Some(SyntaxProblem { diagnostic, mask }) = reading.problem
             && masks.are_before(diagnostic.span)
         {
             found.push(diagnostic);
-            again = mask.is_some_and(|mask| masks.add_mask(mask, text));
+            again = match mask {
+                Some(mask) => masks.add_mask(mask, text),
+                None => false,
+            };
         }
         if !again {
             // The skipped text may have contained the anchor.
-            found.extend(reading.findings.into_iter().filter(|d| d.rule != rules::ALIAS || !masks.has_skips()));
+            for finding in reading.findings {
+                if finding.rule != rules::ALIAS || !masks.has_skips() {
+                    found.push(finding);
+                }
+            }
             break (reading.root, reading.complete && !masks.has_skips());
         }
     };

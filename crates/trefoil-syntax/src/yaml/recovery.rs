@@ -55,7 +55,11 @@ impl RecoveryMasks {
     }
     /// Whether a place is after the last mask. Errors before its end may be caused by the mask.
     pub(super) fn are_before(&self, at: Option<Span>) -> bool {
-        self.masks.last().is_none_or(|m| at.is_some_and(|at| at.start >= m.span().end))
+        match (self.masks.last(), at) {
+            (None, _) => true,
+            (Some(last), Some(at)) => at.start >= last.span().end,
+            (Some(_), None) => false,
+        }
     }
     /// Whether parts of the text were skipped.
     pub(super) fn has_skips(&self) -> bool {
@@ -99,8 +103,7 @@ pub(super) fn to_next_key(text: &str, start: usize) -> Span {
 /// Whether a line looks like a key or an item.
 pub(super) fn begins_key(line: &str) -> bool {
     let mut chars = line.chars();
-    let key = chars.next().is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '"' | '\''));
-    let colon =
-        line.match_indices(':').any(|(i, _)| line.as_bytes().get(i + 1).is_none_or(|b| matches!(b, b' ' | b'\t')));
+    let key = matches!(chars.next(), Some(c) if c.is_alphanumeric() || matches!(c, '_' | '"' | '\''));
+    let colon = line.match_indices(':').any(|(i, _)| matches!(line.as_bytes().get(i + 1), None | Some(b' ' | b'\t')));
     (key && colon) || line.starts_with("- ")
 }

@@ -76,9 +76,13 @@ fn number(text: &str) -> Option<YamlScalar> {
     if let Some((digits, base)) = radix(text) {
         return Some(match u64::from_str_radix(digits, base) {
             Ok(n) => i64::try_from(n).map_or(YamlScalar::UInt(n), YamlScalar::Int),
-            Err(_) => YamlScalar::Float(
-                digits.chars().fold(0.0, |sum, c| sum * f64::from(base) + f64::from(c.to_digit(base).unwrap_or(0))),
-            ),
+            Err(_) => {
+                let mut sum = 0.0;
+                for c in digits.chars() {
+                    sum = sum * f64::from(base) + f64::from(c.to_digit(base).unwrap_or(0));
+                }
+                YamlScalar::Float(sum)
+            }
         });
     }
     if is_decimal(text) {
@@ -93,7 +97,7 @@ fn number(text: &str) -> Option<YamlScalar> {
         return Some(YamlScalar::Float(if text.starts_with('-') { f64::NEG_INFINITY } else { f64::INFINITY }));
     }
     // Check the grammar first, because the standard library also accepts `inf`, `nan` and the like.
-    is_float(unsigned).then(|| text.parse().ok().map(YamlScalar::Float)).flatten()
+    if is_float(unsigned) { Some(YamlScalar::Float(text.parse().ok()?)) } else { None }
 }
 
 /// `0o17`, `0xFF`: the digits and their base.
@@ -103,7 +107,8 @@ fn radix(text: &str) -> Option<(&str, u32)> {
         (_, Some(digits)) => (digits, 16),
         _ => return None,
     };
-    (!digits.is_empty() && digits.chars().all(|c| c.is_digit(base))).then_some((digits, base))
+    let is_number = !digits.is_empty() && digits.chars().all(|c| c.is_digit(base));
+    if is_number { Some((digits, base)) } else { None }
 }
 
 /// `[-+]?[0-9]+`

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::{file_and_span, name};
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::file::SourceFiles;
-use crate::span::{FileId, Span};
+use crate::span::{FileId, Location, Span};
 
 /// The JSON Schema (draft 2020-12) of the output of [`render_json`].
 pub const JSON_SCHEMA: &str = include_str!("check.schema.json");
@@ -61,6 +61,9 @@ struct JsonLocation<'a> {
 }
 
 impl<'a> JsonLocation<'a> {
+    fn from_location(files: &'a SourceFiles, location: Location) -> Self {
+        Self::from_span(files, Some(location.file), Some(location.span))
+    }
     fn from_span(files: &'a SourceFiles, file: Option<FileId>, span: Option<Span>) -> Self {
         let (file, span) = file_and_span(files, file, span);
         let at = |offset: Option<u32>| Some(file?.line_column(offset?));
@@ -79,35 +82,38 @@ impl<'a> JsonLocation<'a> {
 impl<'a> JsonFix<'a> {
     /// `None` if the fix changes a file that is not in `files`.
     fn from_fix(files: &'a SourceFiles, fix: &'a Fix) -> Option<Self> {
-        let edits = fix.edits.iter().map(|e| {
-            let place = JsonLocation::from_span(files, Some(e.location.file), Some(e.location.span));
-            place.line.is_some().then_some(JsonEdit { place, text: &e.text })
-        });
-        Some(JsonFix { message: &fix.message, safe: fix.safe, edits: edits.collect::<Option<_>>()? })
+        let mut edits = Vec::new();
+        for edit in &fix.edits {
+            let place = JsonLocation::from_location(files, edit.location);
+            place.line?;
+            edits.push(JsonEdit { place, text: &edit.text });
+        }
+        Some(JsonFix { message: &fix.message, safe: fix.safe, edits })
     }
 }
 
-/// One JSON object on one line, followed by a line break. `checked` is the number of checked files.
-pub fn render_json(diagnostics: &[Diagnostic], files: &SourceFiles, checked: usize) -> String {
-    let diagnostics = diagnostics
-        .iter()
-        .map(|d| JsonFinding {
+impl<'a> JsonFinding<'a> {
+    fn from_diagnostic(files: &'a SourceFiles, d: &'a Diagnostic) -> Self {
+        let mut labels = Vec::new();
+        for label in &d.labels {
+            let place = JsonLocation::from_location(files, label.location);
+            labels.push(JsonLabel { message: &label.message, place });
+        }
+        JsonFinding {
             rule: d.rule,
             severity: name(d.severity),
             message: &d.message,
             place: JsonLocation::from_span(files, d.file, d.span),
             help: d.help.as_deref(),
-            labels: d
-                .labels
-                .iter()
-                .map(|l| JsonLabel {
-                    message: &l.message,
-                    place: JsonLocation::from_span(files, Some(l.location.file), Some(l.location.span)),
-                })
-                .collect(),
+            labels,
             fix: d.fix.as_deref().and_then(|fix| JsonFix::from_fix(files, fix)),
-        })
-        .collect();
+        }
+    }
+}
+
+/// One JSON object on one line, followed by a line break. `checked` is the number of checked files.
+pub fn render_json(diagnostics: &[Diagnostic], files: &SourceFiles, checked: usize) -> String {
+    let diagnostics = diagnostics.iter().map(|d| JsonFinding::from_diagnostic(files, d)).collect();
     // Cannot fail: the report contains only strings and numbers.
     let mut out = serde_json::to_string(&JsonReport { files: checked, diagnostics }).unwrap_or_default();
     out.push('\n');

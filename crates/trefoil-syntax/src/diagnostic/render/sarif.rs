@@ -75,13 +75,13 @@ fn result(d: &Diagnostic, files: &SourceFiles, index: &HashMap<&str, usize>) -> 
     if let Some(location) = physical(files, d.file, d.span) {
         out.insert("locations".into(), json!([{ "physicalLocation": location }]));
     }
-    let related: Vec<Value> = d
-        .labels
-        .iter()
-        .filter_map(|l| Some((physical(files, Some(l.location.file), Some(l.location.span))?, &l.message)))
-        .enumerate()
-        .map(|(id, (place, message))| json!({ "id": id, "physicalLocation": place, "message": { "text": message } }))
-        .collect();
+    let mut related = Vec::new();
+    for label in &d.labels {
+        if let Some(place) = physical(files, Some(label.location.file), Some(label.location.span)) {
+            let message = json!({ "text": label.message });
+            related.push(json!({ "id": related.len(), "physicalLocation": place, "message": message }));
+        }
+    }
     if !related.is_empty() {
         out.insert("relatedLocations".into(), related.into());
     }
@@ -118,14 +118,12 @@ fn change(fix: &Fix, files: &SourceFiles) -> Option<Value> {
             None => changed.push((id, vec![replacement])),
         }
     }
-    let changes: Option<Vec<Value>> = changed
-        .into_iter()
-        .map(|(id, replacements)| {
-            let uri = uri(files.get(id)?.name());
-            Some(json!({ "artifactLocation": { "uri": uri }, "replacements": replacements }))
-        })
-        .collect();
-    Some(json!({ "description": { "text": fix.message }, "artifactChanges": changes? }))
+    let mut changes = Vec::new();
+    for (id, replacements) in changed {
+        let uri = uri(files.get(id)?.name());
+        changes.push(json!({ "artifactLocation": { "uri": uri }, "replacements": replacements }));
+    }
+    Some(json!({ "description": { "text": fix.message }, "artifactChanges": changes }))
 }
 
 /// A path as a URI reference, which is relative if the path is.

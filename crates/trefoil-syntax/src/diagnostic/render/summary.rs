@@ -4,13 +4,13 @@ use crate::diagnostic::{Diagnostic, FindingSeverity};
 
 /// `2 errors, 1 warning in 3 files`. Info findings are not counted, and zero counts are omitted.
 pub fn render_summary(diagnostics: &[Diagnostic], files: usize) -> String {
-    let count = |severity| diagnostics.iter().filter(|d| d.severity == severity).count();
-    let found: Vec<String> = [(FindingSeverity::Error, "error"), (FindingSeverity::Warning, "warning")]
-        .into_iter()
-        .map(|(severity, word)| (count(severity), word))
-        .filter(|(n, _)| *n > 0)
-        .map(|(n, word)| plural(n, word))
-        .collect();
+    let mut found = Vec::new();
+    for (severity, word) in [(FindingSeverity::Error, "error"), (FindingSeverity::Warning, "warning")] {
+        let count = diagnostics.iter().filter(|d| d.severity == severity).count();
+        if count > 0 {
+            found.push(plural(count, word));
+        }
+    }
     let found = if found.is_empty() { "no errors".to_owned() } else { found.join(", ") };
     format!("{found} in {}", plural(files, "file"))
 }

@@ -50,7 +50,11 @@ pub fn render_text(diagnostics: &[Diagnostic], files: &SourceFiles, options: Tex
         // Lines of the frame in which nothing is framed.
         let is_nowhere = file_and_span(files, d.file, d.span).0.is_none() && d.fix.is_none();
         let is_bare = |line: &str| cut && consists_of(line, ":::") || is_nowhere && consists_of(line, "|");
-        block.trim_end_matches('\n').lines().filter(|line| !is_bare(line)).for_each(|line| out.extend([line, "\n"]));
+        for line in block.trim_end_matches('\n').lines() {
+            if !is_bare(line) {
+                out.extend([line, "\n"]);
+            }
+        }
     }
     out
 }
@@ -193,7 +197,7 @@ impl<'a> SourceExcerpt<'a> {
     fn takes(&self, mark: &ExcerptMark<'_>) -> bool {
         self.cover().cover_both(mark.span).len() <= APART
     }
-    fn add_to(self, group: Group<'a>, cut: &mut bool) -> Group<'a> {
+    fn add_to(self, mut group: Group<'a>, cut: &mut bool) -> Group<'a> {
         let cover = self.cover();
         let (first, last) = (self.file.line_number(cover.start), self.file.line_number(cover.end));
         let (head, tail) = (self.file.line_span(first), self.file.line_span(last));
@@ -208,7 +212,7 @@ impl<'a> SourceExcerpt<'a> {
         }
         // The renderer would count columns from the cut, so each place is named here.
         *cut = true;
-        self.marks.iter().fold(group, |group, mark| {
+        for mark in &self.marks {
             let place = self.file.line_column(mark.span.start);
             let line = self.file.line_span(place.line);
             let window = Span::new(
@@ -219,8 +223,9 @@ impl<'a> SourceExcerpt<'a> {
             let origin = Origin::path(name.clone()).line(place.line as usize).char_column(place.column as usize);
             let annotation = annotation(mark, start, source.len());
             let snippet = Snippet::source(escape_same_length(source)).line_start(place.line as usize);
-            group.element(origin).element(snippet.annotation(annotation))
-        })
+            group = group.element(origin).element(snippet.annotation(annotation));
+        }
+        group
     }
 }
 

@@ -51,8 +51,11 @@ const MARKS: &[&str] = &["todo", "fixme", "xxx", "hack", "note", "nosec", "noqa"
 /// Whether a comment belongs to the value before it. `of_text`: the value is text, not a number or the like.
 pub(super) fn is_cut(value: &str, comment: &str, of_text: bool) -> bool {
     let Some(rest) = comment.strip_prefix('#') else { return false };
-    // `#!` and `##` start comments as well.
-    let Some(first) = rest.chars().next().filter(|c| !matches!(c, '#' | '!')) else { return false };
+    let first = match rest.chars().next() {
+        // `#!` and `##` start comments as well.
+        None | Some('#' | '!') => return false,
+        Some(first) => first,
+    };
     let apart = first.is_whitespace();
     // Nobody explains a text with a placeholder.
     if rest.contains("{{") && (of_text || !apart) {
@@ -63,7 +66,10 @@ pub(super) fn is_cut(value: &str, comment: &str, of_text: bool) -> bool {
     }
     let rest = rest.trim_start();
     let words: Vec<&str> = value.split_whitespace().collect();
-    let Some(last) = words.last().filter(|_| of_text) else { return false };
+    let Some(last) = words.last() else { return false };
+    if !of_text {
+        return false;
+    }
     let last = last.trim_start_matches(['(', '"', '\'', '`']).to_lowercase();
     let is = |list: &[&str]| list.contains(&&*last);
     if is(NUMBERED) && rest.starts_with(|c: char| c.is_ascii_digit() || c == '{') {
@@ -104,8 +110,9 @@ fn is_tag(rest: &str) -> bool {
 /// `3 of the list`, `1 and suggests`: a number, followed by the rest of a sentence.
 fn numbers_something(text: &str) -> bool {
     let after = text.trim_start_matches(|c: char| c.is_ascii_digit());
-    let next = after.strip_prefix([' ', ',', ';', ':', '.']).map(|t| t.split_whitespace().next().unwrap_or_default());
-    after.len() < text.len() && next.is_some_and(|word| OPEN.contains(&word))
+    let Some(rest) = after.strip_prefix([' ', ',', ';', ':', '.']) else { return false };
+    let next = rest.split_whitespace().next().unwrap_or_default();
+    after.len() < text.len() && OPEN.contains(&next)
 }
 
 /// Whether a text starts as in the middle of a sentence.

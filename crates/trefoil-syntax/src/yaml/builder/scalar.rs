@@ -44,7 +44,10 @@ impl TreeBuilder<'_> {
     ) -> (YamlScalar, YamlText) {
         // The first mask that ends after the scalar's start. It may start before the scalar or inside it.
         let mask = self.masked.partition_point(|m| m.end <= span.start);
-        if !span.is_empty() && self.masked.get(mask).is_some_and(|m| m.start < span.end) {
+        if !span.is_empty()
+            && let Some(mask) = self.masked.get(mask)
+            && mask.start < span.end
+        {
             self.token_end = span.end;
             return self.verbatim_scalar(span);
         }
@@ -83,10 +86,12 @@ impl TreeBuilder<'_> {
             return;
         }
         let (Some(first), Some(last)) = (value.chars().next(), value.chars().next_back()) else { return };
-        let inner =
-            value.strip_prefix(['“', '”', '„', '‘', '’', '«']).and_then(|t| t.strip_suffix(['“', '”', '‘', '’', '»']));
+        let Some(rest) = value.strip_prefix(['“', '”', '„', '‘', '’', '«']) else { return };
+        let Some(inner) = rest.strip_suffix(['“', '”', '‘', '’', '»']) else { return };
         // With two pairs, the text starts and ends with a quotation.
-        let Some(inner) = inner.filter(|t| !t.contains(['“', '”', '„', '«', '»', '\n'])) else { return };
+        if inner.contains(['“', '”', '„', '«', '»', '\n']) {
+            return;
+        }
         let message = format!("`{first}` and `{last}` are not YAML quotes, so they are part of the text");
         let d = Diagnostic::new_warning(rules::TYPOGRAPHIC_QUOTES, self.location_of(text.span), message);
         let plain = !inner.contains(['"', '\\']) && self.raw(text.span) == value;
@@ -122,9 +127,11 @@ impl TreeBuilder<'_> {
             return self.report_finding(Diagnostic { severity: FindingSeverity::Info, ..d }.with_help(help));
         }
         let written = self.raw(whole).trim_end();
-        self.report_finding(match super::in_quotes(written).filter(|_| !written.contains('\n')) {
-            Some(quoted) => d.with_suggestion("put quotes around the whole value", self.location_of(whole), quoted),
-            None => d.with_help("put quotes around the whole value"),
+        self.report_finding(match super::in_quotes(written) {
+            Some(quoted) if !written.contains('\n') => {
+                d.with_suggestion("put quotes around the whole value", self.location_of(whole), quoted)
+            }
+            _ => d.with_help("put quotes around the whole value"),
         });
     }
     /// Reports a closing quote without an opening one at the end of a plain value. YAML treats it as part of the text.
@@ -151,7 +158,10 @@ impl TreeBuilder<'_> {
         match style {
             YamlStyle::Literal | YamlStyle::Folded => {
                 // Masked bytes between the previous token and this one are not part of its text.
-                let masked = self.masked.iter().rev().find(|m| m.end <= span.start).map_or(0, |m| m.end);
+                let masked = match self.masked.iter().rev().find(|mask| mask.end <= span.start) {
+                    Some(mask) => mask.end,
+                    None => 0,
+                };
                 let mut header = locate::value_start(self.text, self.token_end.max(masked) as usize);
                 // The mask may have ended in the middle of a comment.
                 let is_header = |at: usize| matches!(self.text.as_bytes().get(at), Some(b'|' | b'>'));

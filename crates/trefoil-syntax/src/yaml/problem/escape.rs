@@ -9,7 +9,9 @@ pub(super) fn first_bad(text: &str) -> Option<Range<usize>> {
     loop {
         let Some(found) = text.get(at..)?.find('\\') else { return high };
         let from = at + found;
-        if high.as_ref().is_some_and(|h| h.end != from) {
+        if let Some(first) = &high
+            && first.end != from
+        {
             return high;
         }
         let letter = text.get(from + 1..)?.chars().next()?;
@@ -23,7 +25,10 @@ pub(super) fn first_bad(text: &str) -> Option<Range<usize>> {
         let hex = text.get(start..)?.bytes().take(digits).take_while(u8::is_ascii_hexdigit).count();
         let end = start + hex;
         let code = text.get(start..end).and_then(|d| u32::from_str_radix(d, 16).ok());
-        let surrogate = code.filter(|c| (0xD800..0xE000).contains(c) && letter != 'x');
+        let surrogate = match code {
+            Some(0xD800..0xE000) if letter != 'x' => code,
+            _ => None,
+        };
         let fine = match (digits, high.take(), surrogate) {
             (0, None, _) => "0abtnvfre \"/\\N_LP\t\n\r".contains(letter),
             (_, None, Some(0xD800..0xDC00)) => {
@@ -33,7 +38,7 @@ pub(super) fn first_bad(text: &str) -> Option<Range<usize>> {
             (_, Some(_), Some(0xDC00..)) => true,
             (_, Some(first), _) => return Some(first),
             (_, None, Some(_)) => false,
-            (_, None, None) => hex == digits && code.is_some_and(|c| char::from_u32(c).is_some()),
+            (_, None, None) => hex == digits && code.and_then(char::from_u32).is_some(),
         };
         if !fine {
             return Some(from..end);

@@ -37,7 +37,8 @@ impl SyntaxErrorContext<'_> {
     }
     /// The value, if it is on the line of the error.
     fn value_on_line(&self) -> Option<usize> {
-        self.value.filter(|v| locate::same_line(self.text, *v, self.at))
+        let value = self.value?;
+        if locate::same_line(self.text, value, self.at) { Some(value) } else { None }
     }
 }
 
@@ -58,22 +59,25 @@ pub(super) fn explain_error(
         _ => None,
     };
     let scene = SyntaxErrorContext { file, text, at, value, flow: flow.map(|(_, inner)| inner as usize) };
-    let last = builder.last_value.map(|last| last.start as usize);
-    if let Some(problem) = braces(&scene).or_else(|| last.and_then(|last| text_of_lines(&scene, last))) {
+    if let Some(problem) = braces(&scene) {
+        return problem;
+    }
+    if let Some(last) = builder.last_value
+        && let Some(problem) = text_of_lines(&scene, last.start as usize)
+    {
         return problem;
     }
     let ErrorWording { kind, rule, message, help, place: told, above, uneven } =
         wording::error_wording(error.kind(), &scene, limits);
-    let (kind, message, help) =
-        match scene.flow.filter(|open| kind == ProblemKind::Inside && left_open(text, *open, at)) {
-            Some(open) => {
-                let (open, close) = if text.as_bytes().get(open) == Some(&b'[') { ('[', ']') } else { ('{', '}') };
-                let help = format!("add `{close}`, or put quotes around the value if it is text");
-                (ProblemKind::Opening, format!("`{open}` is not closed"), Some(help))
-            }
-            None => (kind, message, help),
-        };
-    let further = uneven.then(|| too_far_in(text, at)).flatten();
+    let (kind, message, help) = match scene.flow {
+        Some(open) if kind == ProblemKind::Inside && left_open(text, open, at) => {
+            let (open, close) = if text.as_bytes().get(open) == Some(&b'[') { ('[', ']') } else { ('{', '}') };
+            let help = format!("add `{close}`, or put quotes around the value if it is text");
+            (ProblemKind::Opening, format!("`{open}` is not closed"), Some(help))
+        }
+        _ => (kind, message, help),
+    };
+    let further = if uneven { too_far_in(text, at) } else { None };
     let (message, help) = match further {
         Some(_) => (
             "this line is indented further than its neighbours".to_owned(),
@@ -89,13 +93,8 @@ pub(super) fn explain_error(
     {
         diagnostic = diagnostic.with_label(scene.location(open, open + 1), "opened here");
     }
-    let advice = match (kind, scene.value_on_line()) {
-        (ProblemKind::Value, Some(value))
-            if flow.is_none() && !text.get(value..).is_some_and(|t| t.starts_with(['"', '\''])) =>
-        {
-            quoted_text(text.get(value..locate::content_end(text, value)).unwrap_or_default())
-                .map(|quoted| format!("put quotes around the whole value: {quoted}"))
-        }
+    let advice = match scene.value_on_line() {
+        Some(value) if kind == ProblemKind::Value && flow.is_none() => quoting_advice(text, value),
         _ => None,
     };
     diagnostic.help = advice.or(help);
@@ -116,21 +115,45 @@ pub(super) fn explain_error(
     SyntaxProblem { diagnostic, mask: mask(kind, &scene) }
 }
 
+/// The advice for a value that is not in quotes, if it is short enough to show it with them.
+fn quoting_advice(text: &str, value: usize) -> Option<String> {
+    if text.get(value..).unwrap_or_default().starts_with(['"', '\'']) {
+        return None;
+    }
+    let quoted = quoted_text(text.get(value..locate::content_end(text, value)).unwrap_or_default())?;
+    Some(format!("put quotes around the whole value: {quoted}"))
+}
+
+/// Whether a line is neither blank nor a comment.
+fn has_content(line: &str) -> bool {
+    !line.trim().is_empty() && !line.trim_start().starts_with('#')
+}
+
+/// The number of spaces before a line's text.
+fn indent(line: &str) -> usize {
+    line.len() - line.trim_start_matches(' ').len()
+}
+
 /// The first line of a block, if the line at `at` and those after it are indented less. As the only line with its
 /// indentation, the first one is the wrong one.
 fn too_far_in(text: &str, at: usize) -> Option<(usize, usize)> {
-    let content = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
-    let indent = |line: &str| line.len() - line.trim_start_matches(' ').len();
     let start = locate::line_start(text, at);
     let own = indent(text.get(start..locate::line_end(text, at))?);
     let above: Vec<&str> = text.get(..start)?.lines().collect();
-    let parent = above.iter().rposition(|line| content(line) && indent(line) < own)?;
-    let block: Vec<&str> = above.get(parent + 1..)?.iter().copied().filter(content).collect();
+    let parent = above.iter().rposition(|line| has_content(line) && indent(line) < own)?;
+    let block: Vec<&str> = above.get(parent + 1..)?.iter().copied().filter(|line| has_content(line)).collect();
     let (first, outer) = (*block.first()?, indent(above.get(parent)?));
-    let beside = |level: usize, lines: &mut dyn Iterator<Item = &str>| lines.filter(|l| indent(l) == level).count();
-    let before = beside(indent(first), &mut block.iter().copied());
-    let below = text.get(start..)?.lines().filter(content).take_while(|l| indent(l) >= own);
-    let after = beside(own, &mut below.into_iter());
+    let before = block.iter().filter(|line| indent(line) == indent(first)).count();
+    let mut after = 0;
+    for line in text.get(start..)?.lines() {
+        if !has_content(line) {
+            continue;
+        }
+        if indent(line) < own {
+            break;
+        }
+        after += usize::from(indent(line) == own);
+    }
     // Most people indent by two spaces.
     let usual = own == outer + 2 && indent(first) != outer + 2;
     if before != 1 || indent(first) <= own || !(after > 1 || usual) {
@@ -143,19 +166,19 @@ fn too_far_in(text: &str, at: usize) -> Option<(usize, usize)> {
 /// The line above the one at `at`, if that line is badly indented: less than the lines around it, or no further than
 /// its parent key; or it is an item whose keys are aligned with its `-`.
 fn slipped(text: &str, at: usize) -> Option<((usize, usize), &'static str)> {
-    let content = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
-    let indent = |line: &str| line.len() - line.trim_start_matches(' ').len();
     let start = locate::line_start(text, at);
     let own = indent(text.get(start..locate::line_end(text, at))?);
-    let mut lines = text.get(..start)?.lines().rev().filter(content);
+    let mut lines = text.get(..start)?.lines().rev().filter(|line| has_content(line));
     let (above, before) = (lines.next()?, lines.next()?);
     let begin = above.as_ptr() as usize - text.as_ptr() as usize + indent(above);
     let place = (begin, begin + above.trim().len());
-    let key = |line: &str| line.trim_start().split_once(": ").is_some_and(|(key, _)| !key.contains([' ', '"', '\'']));
+    let key =
+        |line: &str| matches!(line.trim_start().split_once(": "), Some((key, _)) if !key.contains([' ', '"', '\'']));
     if let Some(item) = above.trim_start().strip_prefix("- ") {
-        let aside = key(item) && own <= indent(above) && own + 2 > indent(above) && before.trim_end().ends_with(':');
-        return aside
-            .then_some((place, "or the item is indented too far; its keys are aligned two columns after its `-`"));
+        if key(item) && own <= indent(above) && own + 2 > indent(above) && before.trim_end().ends_with(':') {
+            return Some((place, "or the item is indented too far; its keys are aligned two columns after its `-`"));
+        }
+        return None;
     }
     if !key(above) || indent(above) >= own {
         return None;
@@ -163,19 +186,21 @@ fn slipped(text: &str, at: usize) -> Option<((usize, usize), &'static str)> {
     if indent(before) > indent(above) && indent(before) <= own {
         return Some((place, "this line is indented less than its neighbours"));
     }
-    let below = indent(before) == indent(above) && before.trim_end().ends_with(':');
-    below.then_some((place, "this line is not indented further than the key above it"))
+    if indent(before) == indent(above) && before.trim_end().ends_with(':') {
+        return Some((place, "this line is not indented further than the key above it"));
+    }
+    None
 }
 
 /// Whether a bracket was certainly left open on its own line: the next line is not indented further and closes nothing.
 fn left_open(text: &str, open: usize, at: usize) -> bool {
-    let blank = |line: &str| line.trim().is_empty() || line.trim_start().starts_with('#');
-    let indent = |line: &str| line.len() - line.trim_start_matches(' ').len();
+    if locate::same_line(text, open, at) {
+        return false;
+    }
     let own = text.get(locate::line_start(text, open)..locate::line_end(text, open)).unwrap_or_default();
     let below = text.get(locate::line_end(text, open)..).unwrap_or_default();
-    let next = below.lines().find(|line| !blank(line));
-    !locate::same_line(text, open, at)
-        && next.is_some_and(|next| indent(next) <= indent(own) && !next.trim_start().starts_with([']', '}', ',']))
+    let Some(next) = below.lines().find(|line| has_content(line)) else { return false };
+    indent(next) <= indent(own) && !next.trim_start().starts_with([']', '}', ','])
 }
 
 /// The finding, with a suggestion to replace the tabs at `at` with spaces. Their number is guessed from the line above.
@@ -185,12 +210,12 @@ fn without_tab(scene: &SyntaxErrorContext<'_>, at: usize, found: Diagnostic) -> 
     let line = text.get(start..locate::line_end(text, at)).unwrap_or_default();
     let indent = line.len() - line.trim_start_matches([' ', '\t']).len();
     if at >= start + indent {
-        let run = text.get(at..).map_or(0, |t| t.len() - t.trim_start_matches('\t').len());
+        let after = text.get(at..).unwrap_or_default();
+        let run = after.len() - after.trim_start_matches('\t').len();
         return found.with_suggestion("write a space", scene.location(at, at + run), " ");
     }
-    let above = text.get(..start).unwrap_or_default().lines().rev();
-    let above =
-        above.map(str::trim_end).find(|l| !l.is_empty() && !l.trim_start().starts_with('#')).unwrap_or_default();
+    let mut lines_above = text.get(..start).unwrap_or_default().lines().rev();
+    let above = lines_above.find(|line| has_content(line)).unwrap_or_default().trim_end();
     let mut width = above.len() - above.trim_start_matches(' ').len();
     let in_item = above.trim_start().starts_with("- ") && !line.trim_start().starts_with("- ");
     if above.ends_with(':') || in_item {
@@ -207,7 +232,7 @@ fn behind(text: &str, last: Span, at: usize, in_list: bool) -> Option<usize> {
     }
     let next = locate::value_start(text, last.end as usize).min(at);
     let line = text.get(locate::line_start(text, next)..next)?;
-    (in_list && line.trim_start_matches(' ').starts_with('-')).then_some(next)
+    if in_list && line.trim_start_matches(' ').starts_with('-') { Some(next) } else { None }
 }
 
 /// A value that starts with a template tag, whatever error the parser reported.
@@ -278,16 +303,19 @@ fn place(kind: ProblemKind, scene: &SyntaxErrorContext<'_>) -> (usize, usize) {
             (at, locate::content_end(text, at).max(at))
         }
         ProblemKind::Tab => {
-            let before = text.get(locate::line_start(text, at)..text.len().min(at + 1)).unwrap_or_default();
-            let tab = match before.rfind('\t') {
-                Some(i) => Some(locate::line_start(text, at) + i),
-                None => text.get(at..).and_then(|after| after.find('\t')).map(|i| at + i),
-            };
-            tab.map_or((at, at), |tab| (tab, tab + 1))
+            let line = locate::line_start(text, at);
+            let before = text.get(line..text.len().min(at + 1)).unwrap_or_default();
+            let after = text.get(at..).unwrap_or_default();
+            match (before.rfind('\t'), after.find('\t')) {
+                (Some(tab), _) => (line + tab, line + tab + 1),
+                (None, Some(tab)) => (at + tab, at + tab + 1),
+                (None, None) => (at, at),
+            }
         }
         ProblemKind::Item => {
             let start = locate::line_start(text, at);
-            let indent = text.get(start..at).map_or(0, |line| line.len() - line.trim_start_matches([' ', '\t']).len());
+            let line = text.get(start..at).unwrap_or_default();
+            let indent = line.len() - line.trim_start_matches([' ', '\t']).len();
             (start + indent, locate::word_end(text, start + indent))
         }
         ProblemKind::Value | ProblemKind::Inside | ProblemKind::Here | ProblemKind::Directive | ProblemKind::First => {
