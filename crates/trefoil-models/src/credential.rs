@@ -14,7 +14,7 @@ impl ProviderCredential {
     /// Removes surrounding whitespace (such as a line break from a file). `None` if nothing is left.
     pub fn new(text: &str) -> Option<Self> {
         let text = text.trim();
-        (!text.is_empty()).then(|| Self(text.into()))
+        if text.is_empty() { None } else { Some(Self(text.into())) }
     }
 
     /// The key itself, for the request header.

@@ -53,7 +53,8 @@ impl ProtocolAnswers for GeminiProtocol {
         answer.usage = used.or(answer.usage);
         partial.news.usage = used.is_some();
         let blocked = is_word(json.pointer("/promptFeedback/blockReason"));
-        partial.news.word = match if is_said { partial.answer.choices.finish_word() } else { None } {
+        let said = if is_said { partial.answer.choices.finish_word() } else { None };
+        partial.news.word = match said {
             // Whatever the reason is, the prompt was blocked.
             None if blocked => Some(FinishWord::Known(FinishReason::Filtered)),
             word => word,

@@ -36,10 +36,9 @@ static TABLE: StreamTable = StreamTable {
 impl ProtocolAnswers for ResponsesProtocol {
     fn read_answer(&self, endpoint: &ProviderEndpoint, json: &Json) -> Result<PartialAnswer, ModelError> {
         let word = ending(endpoint, None, json)?;
-        let output = json
-            .get("output")
-            .and_then(Json::as_array)
-            .ok_or_else(|| endpoint.provider_error(ModelErrorKind::Protocol, "sent an answer without `output`"))?;
+        let Some(Json::Array(output)) = json.get("output") else {
+            return Err(endpoint.provider_error(ModelErrorKind::Protocol, "sent an answer without `output`"));
+        };
         let mut answer = read_output(endpoint, output)?;
         about(json, &mut answer);
         answer.conclude(word);

@@ -67,7 +67,8 @@ fn format(request: &ModelRequest) -> Option<Json> {
             let strict = schema::is_strict(&schema);
             Some(json!({"type": "json_schema", "name": name, "strict": strict, "schema": schema}))
         }
-        None => matches!(request.format, AnswerFormat::Json(_)).then(|| json!({"type": "json_object"})),
+        None if matches!(request.format, AnswerFormat::Json(_)) => Some(json!({"type": "json_object"})),
+        None => None,
     }
 }
 
