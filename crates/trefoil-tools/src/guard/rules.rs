@@ -195,7 +195,7 @@ pub(super) fn is_standard(port: u16) -> bool {
 pub(super) fn is_inside(host: &str) -> bool {
     const ENDINGS: &[&str] = &["localhost", "local", "internal", "home.arpa", "localdomain", "intranet", "lan", "corp"];
     let host = without_dot(host);
-    let ends = |end: &&str| host.strip_suffix(*end).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+    let ends = |end: &&str| matches!(host.strip_suffix(*end), Some(rest) if rest.is_empty() || rest.ends_with('.'));
     !host.contains('.') || ENDINGS.iter().any(ends)
 }
 

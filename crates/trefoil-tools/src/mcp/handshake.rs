@@ -84,10 +84,16 @@ pub async fn explain_failed_handshake(
         process.end_process(PATIENCE).await;
     }
     // A flood of other text also ends the connection.
-    let told = said.first_garbage_line().map(|line| garbage(&line)).or_else(|| trouble.take());
-    // What the server sent cannot be read, in any generation.
-    let other = other.filter(|_| told.is_none());
-    let why = told.unwrap_or_else(|| ended.unwrap_or_else(|| rejection_error(why)));
+    let told = match said.first_garbage_line() {
+        Some(line) => Some(garbage(&line)),
+        None => trouble.take(),
+    };
+    let (other, why) = match (told, ended) {
+        // What the server sent cannot be read, in any generation.
+        (Some(told), _) => (None, told),
+        (None, Some(ended)) => (other, ended),
+        (None, None) => (other, rejection_error(why)),
+    };
     let why = match before_sending(why) {
         // A program that has ended is no matter of the network.
         ToolError::Network(why) if is_process => {

@@ -204,7 +204,7 @@ impl ServerOutputTail {
     /// The first line of the output, if the server writes lines that are no messages.
     pub fn first_garbage_line(&self) -> Option<String> {
         let garbage = self.1.lock().unwrap_or_else(PoisonError::into_inner);
-        (garbage.0 >= GARBAGE).then(|| garbage.1.clone())
+        if garbage.0 >= GARBAGE { Some(garbage.1.clone()) } else { None }
     }
 
     /// The kept text.

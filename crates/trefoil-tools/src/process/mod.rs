@@ -80,7 +80,10 @@ pub fn last_words(text: &str) -> String {
     let text = text.trim_end();
     let skip = text.chars().count().saturating_sub(SAID);
     let cut: String = text.chars().skip(skip).collect();
-    let cut = if skip == 0 { cut.as_str() } else { cut.split_once('\n').map_or(cut.as_str(), |(_, rest)| rest) };
+    let cut = match cut.split_once('\n') {
+        Some((_, rest)) if skip > 0 => rest,
+        _ => cut.as_str(),
+    };
     let said = cut.split_whitespace().collect::<Vec<_>>().join(" ");
     if skip == 0 { said } else { format!("… {said}") }
 }
