@@ -101,5 +101,10 @@ impl JournalAudit {
 }
 
 fn gap(entries: &[Entry], from: u64) -> Option<(u64, u64)> {
-    (from..).zip(entries).map(|(expected, entry)| (expected, entry.seq)).find(|(expected, found)| expected != found)
+    for (expected, entry) in (from..).zip(entries) {
+        if entry.seq != expected {
+            return Some((expected, entry.seq));
+        }
+    }
+    None
 }

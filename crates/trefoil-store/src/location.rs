@@ -32,8 +32,12 @@ impl StoreLocation {
     ///
     /// [`StoreError::Address`] if it looks like an address of another kind.
     pub fn parse(text: &OsStr, env: impl Fn(&str) -> Option<OsString>) -> StoreResult<Self> {
-        let address = text.to_str().map(|text| ServerAddress::parse(text, &env)).transpose()?.flatten();
-        Ok(address.map_or_else(|| Self::File(text.into()), Self::Server))
+        if let Some(words) = text.to_str()
+            && let Some(address) = ServerAddress::parse(words, &env)?
+        {
+            return Ok(Self::Server(address));
+        }
+        Ok(Self::File(text.into()))
     }
 
     /// The location in `TREFOIL_STORE`, or `trefoil/runs.db` in the platform's data folder: `$XDG_DATA_HOME` or

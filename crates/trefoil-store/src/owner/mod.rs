@@ -247,11 +247,11 @@ impl Owner {
 
     /// How much content a run keeps.
     fn content(&self, run: &str) -> Content {
-        self.lock_held().get(run).map_or(Content::All, |held| match held {
-            OwnedRunState::New(new) => new.content,
-            OwnedRunState::Leased(lease) => lease.content,
-            OwnedRunState::Beginning => Content::All,
-        })
+        match self.lock_held().get(run) {
+            Some(OwnedRunState::New(new)) => new.content,
+            Some(OwnedRunState::Leased(lease)) => lease.content,
+            Some(OwnedRunState::Beginning) | None => Content::All,
+        }
     }
 
     /// Stores drafts. Failures are ignored, because the next append reports what is wrong with the store.

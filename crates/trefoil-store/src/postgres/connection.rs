@@ -142,8 +142,10 @@ impl PostgresConnector {
         &self,
         connecting: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> PostgresResult<T> {
-        let connected = tokio::time::timeout(self.limit, connecting).await;
-        connected.map_or(Err(PostgresError::Silent), |connected| Ok(connected?))
+        match tokio::time::timeout(self.limit, connecting).await {
+            Ok(connected) => Ok(connected?),
+            Err(_) => Err(PostgresError::Silent),
+        }
     }
 }
 

@@ -55,8 +55,10 @@ fn entry(run: &str, row: &Row) -> PostgresResult<StoreResult<Entry>> {
     let value = match row.try_get::<_, Option<Vec<u8>>>(2)? {
         None => None,
         Some(hash) => {
-            let hash: Option<[u8; 32]> = hash.try_into().ok();
-            let hash = hash.map(ContentHash).map(|hash| hash.to_string()).unwrap_or_default();
+            let hash = match hash.try_into() {
+                Ok(hash) => ContentHash(hash).to_string(),
+                Err(_) => String::new(),
+            };
             let Some(size) = row.try_get::<_, Option<i64>>(3)? else {
                 return Ok(Err(damaged_error(&format!("the value `{hash}` is missing"))));
             };

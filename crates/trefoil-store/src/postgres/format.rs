@@ -79,8 +79,11 @@ async fn format(s: &mut PostgresSession, address: &ServerAddress) -> PostgresRes
         }
         (true, ..) => {}
     }
-    let found = s.query_generated("SELECT format FROM trefoil.store", &[]).await?;
-    let found = found.first().map(|row| row.try_get::<_, i32>(0)).transpose()?.map_or(0, i64::from);
+    let rows = s.query_generated("SELECT format FROM trefoil.store", &[]).await?;
+    let found = match rows.first() {
+        Some(row) => i64::from(row.try_get::<_, i32>(0)?),
+        None => 0,
+    };
     if found > FORMAT {
         return store_error(StoreError::Newer { path, found, known: FORMAT });
     }

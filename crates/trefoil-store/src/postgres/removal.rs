@@ -247,5 +247,8 @@ pub async fn disk_usage(s: &mut PostgresSession) -> PostgresResult<u64> {
             &[],
         )
         .await?;
-    Ok(row.map(|row| row.try_get::<_, i64>(0)).transpose()?.map_or(0, uint))
+    Ok(match row {
+        Some(row) => uint(row.try_get(0)?),
+        None => 0,
+    })
 }

@@ -119,8 +119,9 @@ fn is_ours(ours: &SchemaItems, name: &str, found: &SchemaItem) -> bool {
 /// Whether a table is a known one with further columns, which are computed from nothing.
 fn has_columns_more(known: &str, found: &str) -> bool {
     let same = known.bytes().zip(found.bytes()).take_while(|(known, found)| known == found).count();
-    let added = known.get(same..).and_then(|rest| found.get(same..)?.strip_suffix(rest));
-    added.is_some_and(|added| added.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_ ,.'-\n".contains(&byte)))
+    let (Some(known_rest), Some(found_rest)) = (known.get(same..), found.get(same..)) else { return false };
+    let Some(added) = found_rest.strip_suffix(known_rest) else { return false };
+    added.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_ ,.'-\n".contains(&byte))
 }
 
 /// Whether a table computes nothing: it is not virtual, and has neither checks nor generated columns.

@@ -36,7 +36,7 @@ pub fn post_message(c: &Connection, run: &str, letter: &InboxMessage) -> SqliteR
         }
     }
     let InboxMessage { kind, key, value, at, as_of } = letter;
-    let as_of = letter.is_answer().then(|| int(*as_of));
+    let as_of = if letter.is_answer() { Some(int(*as_of)) } else { None };
     let value = serde_json::to_string(&WireForm(value))
         .map_err(|error| StoreError::Unwritable { seq: 0, why: error.to_string() })?;
     c.prepare_cached("INSERT INTO inbox (run, kind, key, value, at, as_of) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?

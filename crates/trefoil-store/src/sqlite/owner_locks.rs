@@ -120,7 +120,7 @@ impl GoneOwners {
     /// What is kept of a run. A result that nobody has come for in time is gone for everybody who looks.
     pub fn visible_content(&self, recorded: i64, ended: Option<u64>) -> Content {
         match Content::of_number(recorded) {
-            Content::Result if ended.is_some_and(|ended| ended.saturating_add(UNSEEN_MS) < self.now) => {
+            Content::Result if matches!(ended, Some(ended) if ended.saturating_add(UNSEEN_MS) < self.now) => {
                 Content::Removed
             }
             content => content,
@@ -142,7 +142,11 @@ impl OwnerLocks {
         let mut departed = BTreeSet::new();
         for owner in owners {
             let (owner, until): (String, Option<i64>) = owner?;
-            if !self.is_alive(&owner).unwrap_or_else(|| until.is_some_and(|until| uint(until) >= now)) {
+            let is_alive = match self.is_alive(&owner) {
+                Some(is_alive) => is_alive,
+                None => matches!(until, Some(until) if uint(until) >= now),
+            };
+            if !is_alive {
                 departed.insert(owner);
             }
         }

@@ -53,7 +53,11 @@ pub fn is_due(c: &Connection, retention: &RunRetention) -> SqliteResult<bool> {
             " LIMIT 1"
         ))?
         .exists(params![ended_before.map(int), failed_before.map(int)])?;
-    Ok(ended || max_bytes.is_some_and(|max| used_space(c).is_ok_and(|(_, bytes)| bytes > max)))
+    if ended {
+        return Ok(true);
+    }
+    let Some(max) = *max_bytes else { return Ok(false) };
+    Ok(matches!(used_space(c), Ok((_, bytes)) if bytes > max))
 }
 
 /// Deletes some of the runs that may be deleted. Returns their number.
