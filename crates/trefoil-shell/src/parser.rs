@@ -396,8 +396,8 @@ impl<'u, 's> ScriptReader<'u, 's> {
 
     /// Whether the second of two `(` starts arithmetic: it is closed by `))`, or not at all.
     fn computes(&mut self, second: usize) -> bool {
-        let is_computed = matches!(self.units.get(second), Some(unit) if unit.c == '(' && unit.hole.is_none());
-        if !is_computed {
+        let is_parenthesis = matches!(self.units.get(second), Some(unit) if unit.c == '(' && unit.hole.is_none());
+        if !is_parenthesis {
             return false;
         }
         let units = self.units;
@@ -443,8 +443,10 @@ impl<'u, 's> ScriptReader<'u, 's> {
 
     fn redirect(&mut self, c: char) {
         // In `2>`, the number is the file descriptor.
-        let number = self.level.word.as_ref().and_then(word_text);
-        let number = number.filter(|w| !w.is_empty() && w.chars().all(|c| c.is_ascii_digit()));
+        let number = match self.level.word.as_ref().and_then(word_text) {
+            Some(word) if !word.is_empty() && word.chars().all(|c| c.is_ascii_digit()) => Some(word),
+            _ => None,
+        };
         if number.is_some() {
             self.level.word = None;
         }

@@ -62,13 +62,20 @@ pub fn strange_character(name: &str, other: &str) -> Option<String> {
     if name == other || name.is_ascii() && other.is_ascii() || !seen_letters(name).eq(seen_letters(other)) {
         return None;
     }
-    name.chars().filter(|c| !other.contains(*c)).find_map(|c| {
+    for c in name.chars() {
+        if other.contains(c) {
+            continue;
+        }
         let number = format!("`U+{:04X}`", u32::from(c));
-        Some(match find_lookalike(c)? {
-            CharacterLookalike::Like(as_if, sort) => format!("{number}, {sort} that looks like `{as_if}`"),
-            CharacterLookalike::Unseen(sort) => format!("{number}, {sort}"),
-        })
-    })
+        match find_lookalike(c) {
+            None => {}
+            Some(CharacterLookalike::Like(as_if, sort)) => {
+                return Some(format!("{number}, {sort} that looks like `{as_if}`"));
+            }
+            Some(CharacterLookalike::Unseen(sort)) => return Some(format!("{number}, {sort}")),
+        }
+    }
+    None
 }
 
 #[cfg(test)]

@@ -40,14 +40,14 @@ pub fn find_comments(text: &str, root: &YamlNode) -> FileComments {
     let mut start = 0;
     for line in text.split_inclusive('\n') {
         let content = line.trim_end_matches(['\n', '\r']);
-        let found = content.match_indices('#').map(|(at, _)| at).find(|at| {
-            let before = content.get(..*at).unwrap_or_default();
+        for (at, _) in content.match_indices('#') {
+            let before = content.get(..at).unwrap_or_default();
             let apart = before.is_empty() || before.ends_with([' ', '\t', '\u{feff}']);
-            apart && !covered(&opaque, (start + at) as u32)
-        });
-        if let Some(at) = found {
-            let alone = content.get(..at).is_some_and(|before| before.trim_matches([' ', '\t', '\u{feff}']).is_empty());
-            all.push(YamlComment { span: Span::new((start + at) as u32, (start + content.len()) as u32), alone });
+            if apart && !covered(&opaque, (start + at) as u32) {
+                let alone = before.trim_matches([' ', '\t', '\u{feff}']).is_empty();
+                all.push(YamlComment { span: Span::new((start + at) as u32, (start + content.len()) as u32), alone });
+                break;
+            }
         }
         start += line.len();
     }
@@ -57,7 +57,8 @@ pub fn find_comments(text: &str, root: &YamlNode) -> FileComments {
 /// Whether an offset is in one of the spans, which do not overlap.
 fn covered(spans: &[Span], at: u32) -> bool {
     let next = spans.partition_point(|s| s.start <= at);
-    next.checked_sub(1).and_then(|i| spans.get(i)).is_some_and(|s| at < s.end)
+    let Some(last) = next.checked_sub(1).and_then(|i| spans.get(i)) else { return false };
+    at < last.end
 }
 
 /// Collects the scalars of a tree.

@@ -23,7 +23,9 @@ impl YamlNode {
         let mut found = HashMap::default();
         let mut seen: HashSet<*const YamlNodeKind> = HashSet::default();
         let mut next = vec![self];
-        while let Some(node) = next.pop().filter(|_| found.len() < words.len()) {
+        while let Some(node) = next.pop()
+            && found.len() < words.len()
+        {
             if !seen.insert(Arc::as_ptr(&node.kind)) {
                 continue;
             }
@@ -85,8 +87,10 @@ impl RespellingPass<'_> {
     }
 
     fn entry(&mut self, entry: &YamlEntry, keys: &mut HashSet<Arc<str>>) -> YamlEntry {
-        let key = self.text(&entry.key).filter(|key| keys.insert(key.value.clone()));
-        let key = key.unwrap_or_else(|| entry.key.clone());
+        let key = match self.text(&entry.key) {
+            Some(key) if keys.insert(key.value.clone()) => key,
+            _ => entry.key.clone(),
+        };
         YamlEntry { key, key_scalar: entry.key_scalar, value: self.node(&entry.value) }
     }
 

@@ -120,14 +120,12 @@ impl<'a> TreeBuilder<'a> {
     }
     /// Whether a value is allowed here: after a key, or in a list.
     pub(super) fn wants_value(&self) -> bool {
-        self.stack.last().is_none_or(|f| match &f.body {
-            OpenBody::Sequence(_) => true,
-            OpenBody::Mapping(m) => !m.wants_key(),
-        })
+        !self.wants_key()
     }
     /// Whether the next node is the key of a mapping.
     fn wants_key(&self) -> bool {
-        self.stack.last().is_some_and(|f| matches!(&f.body, OpenBody::Mapping(m) if m.wants_key()))
+        let Some(OpenCollection { body: OpenBody::Mapping(mapping), .. }) = self.stack.last() else { return false };
+        mapping.wants_key()
     }
     pub(super) fn add_event(&mut self, event: Event<'_>, raw: granit_parser::Span) -> Result<(), BuildStop> {
         let range = raw.byte_range().unwrap_or_default();
@@ -217,7 +215,9 @@ impl<'a> TreeBuilder<'a> {
         if explicit {
             self.token_end = span.end;
         }
-        if let Some(version) = version.filter(|v| (v.major, v.minor) != (1, 2)) {
+        if let Some(version) = version
+            && (version.major, version.minor) != (1, 2)
+        {
             let line = Span::new(0, locate::line_end(self.text, 0) as u32);
             let message =
                 format!("`%YAML {}.{}` has no effect: the file is read as YAML 1.2", version.major, version.minor);
@@ -248,7 +248,7 @@ impl<'a> TreeBuilder<'a> {
             && let OpenBody::Mapping(mapping) = &parent.body
             && mapping.wants_key()
             && parent.start + 1 == span.start
-            && self.text.get(parent.start as usize..).is_some_and(|t| t.starts_with("{{"))
+            && self.text.get(parent.start as usize..).unwrap_or_default().starts_with("{{")
         {
             parent.braces = true;
         }
@@ -257,11 +257,13 @@ impl<'a> TreeBuilder<'a> {
             return Err(BuildStop::Limit);
         }
         let wanted = if matches!(body, OpenBody::Sequence(_)) { CoreTag::Sequence } else { CoreTag::Mapping };
-        if let Some((tag, at)) = self.core_tag(tag).filter(|(tag, _)| *tag != wanted) {
+        if let Some((tag, at)) = self.core_tag(tag)
+            && tag != wanted
+        {
             self.report_finding(misfit(tag, wanted.required_type(), self.location_of(at)));
         }
         // If a list is not indented further than its key, the parser starts it after the first `-`.
-        let in_mapping = self.stack.last().is_some_and(|f| matches!(f.body, OpenBody::Mapping(_)));
+        let in_mapping = matches!(self.stack.last(), Some(OpenCollection { body: OpenBody::Mapping(_), .. }));
         let start = if in_mapping && !flow && matches!(body, OpenBody::Sequence(_)) {
             span.start.min(locate::list_start(self.text, self.token_end as usize) as u32)
         } else {
@@ -375,7 +377,7 @@ impl<'a> TreeBuilder<'a> {
                 self.last_value = Some(span);
             }
             OpenBody::Mapping(mapping) => {
-                self.last_value = (!mapping.wants_key()).then_some(span);
+                self.last_value = if mapping.wants_key() { None } else { Some(span) };
                 let mut findings = Vec::new();
                 mapping.add_node(built.node, &mut findings);
                 findings.into_iter().for_each(|f| self.report_finding(f));
@@ -457,16 +459,19 @@ pub(super) fn unquoted_braces(file: FileId, text: &str, value: Span, within: boo
         return found.with_help("put `|` after the key and the whole text on the lines below it");
     }
     // A closing quote without an opening one is not part of the value.
-    let whole = matches!(rest, "" | "\"" | "'").then(|| Location::new(file, Span::new(value.start, behind as u32)));
+    let whole = match rest {
+        "" | "\"" | "'" => Some(Location::new(file, Span::new(value.start, behind as u32))),
+        _ => None,
+    };
     let found = match (in_quotes(raw), whole) {
         (Some(text), Some(whole)) if closed && !raw.contains(": ") => {
             found.with_safe_fix("put quotes around the value", whole, text)
         }
         _ => found,
     };
-    found.with_help(match quoted_text(raw).filter(|_| whole.is_some()) {
-        Some(quoted) if closed => format!("put quotes around the whole value: {quoted}"),
-        None if closed => "put quotes around the whole value".to_owned(),
+    found.with_help(match (quoted_text(raw), whole) {
+        (Some(quoted), Some(_)) if closed => format!("put quotes around the whole value: {quoted}"),
+        _ if closed => "put quotes around the whole value".to_owned(),
         _ => "close it with `}}`, and put quotes around the whole value".to_owned(),
     })
 }

@@ -254,10 +254,10 @@ fn colon(scene: &SyntaxErrorContext<'_>) -> ErrorWording {
     let end = scene.text.get(..start).unwrap_or_default().trim_end().len();
     let from = locate::line_start(scene.text, end);
     let above = scene.text.get(from..end).unwrap_or_default();
-    if above
-        .trim()
-        .split_once(':')
-        .is_some_and(|(key, value)| !value.is_empty() && !key.contains([' ', '"', '\'']) && !value.starts_with(' '))
+    if let Some((key, value)) = above.trim().split_once(':')
+        && !value.is_empty()
+        && !key.contains([' ', '"', '\''])
+        && !value.starts_with(' ')
     {
         let colon = from + above.find(':').unwrap_or_default();
         let found = ErrorWording::new(ProblemKind::Item, "a key needs a space after its `:`");
@@ -271,7 +271,7 @@ fn colon(scene: &SyntaxErrorContext<'_>) -> ErrorWording {
         return ErrorWording { place, ..found }.help("add `: ` after the key");
     }
     let bare = !above.trim().is_empty() && !above.contains(": ") && !above.ends_with(':');
-    let above = bare.then(|| (word, locate::word_end(scene.text, word)));
+    let above = if bare { Some((word, locate::word_end(scene.text, word))) } else { None };
     ErrorWording { above, ..found }
         .help("align it with the other keys; if the line above should be a key too, end it with `:`")
 }

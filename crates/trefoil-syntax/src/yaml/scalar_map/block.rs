@@ -12,7 +12,7 @@ pub(super) fn align_block(decoded: &str, raw: &str, base: u32, folded: bool, pie
         let Some(content) = raw.get(text.clone()) else { return };
         let Some(rest) = decoded.get(pieces.decoded as usize..) else { return };
         let white = rest.len() - rest.trim_start_matches([' ', '\t', '\n']).len();
-        if !rest.get(white..).is_some_and(|r| r.starts_with(content)) {
+        if !rest.get(white..).unwrap_or_default().starts_with(content) {
             // The end of the scalar. Only comments or blank lines follow.
             break;
         }
@@ -37,7 +37,10 @@ impl Iterator for BlockLines<'_> {
 
     fn next(&mut self) -> Option<Range<usize>> {
         loop {
-            let rest = self.raw.get(self.at..).filter(|r| !r.is_empty())?;
+            let rest = self.raw.get(self.at..)?;
+            if rest.is_empty() {
+                return None;
+            }
             let length = memchr::memchr2(b'\n', b'\r', rest.as_bytes()).unwrap_or(rest.len());
             let start = self.at;
             self.at += length + line_break(rest, length).unwrap_or(0);
@@ -89,7 +92,10 @@ impl LineGap<'_> {
     fn simple(&self, pieces: &mut TextRunList) {
         let gap = self.raw.as_bytes().get(self.span.clone()).unwrap_or_default();
         let at = self.span.start + gap.iter().take_while(|b| is_blank(**b)).count();
-        if let Some(length) = line_break(self.raw, at).filter(|_| !self.decoded.is_empty() && at < self.span.end) {
+        if let Some(length) = line_break(self.raw, at)
+            && !self.decoded.is_empty()
+            && at < self.span.end
+        {
             self.put(1, &(at..at + length), pieces);
         }
     }
@@ -116,9 +122,15 @@ impl LineGap<'_> {
     }
     /// Places decoded blanks at the start or the end of the raw blanks.
     fn blanks(&self, decoded: &str, raw: Option<&Range<usize>>, at_end: bool, pieces: &mut TextRunList) {
-        let Some(raw) = raw.filter(|r| !decoded.is_empty() && r.len() >= decoded.len()) else {
-            let at = pieces.list.last().map_or(self.base + self.span.start as u32, |p| p.end);
-            return pieces.push(decoded.len() as u32, at, at);
+        let raw = match raw {
+            Some(raw) if !decoded.is_empty() && raw.len() >= decoded.len() => raw,
+            _ => {
+                let at = match pieces.list.last() {
+                    Some(piece) => piece.end,
+                    None => self.base + self.span.start as u32,
+                };
+                return pieces.push(decoded.len() as u32, at, at);
+            }
         };
         let start = if at_end { raw.end - decoded.len() } else { raw.start };
         self.put(decoded.len() as u32, &(start..start + decoded.len()), pieces);

@@ -29,7 +29,9 @@ impl FlowScalarWalk<'_> {
     /// Places the character `c`, written as the raw bytes `start..end`; `None` if the parser decoded another character.
     fn place_character(&mut self, c: char, start: usize, end: usize) -> Option<()> {
         let rest = self.decoded.get(self.pieces.decoded as usize..)?;
-        rest.starts_with(c).then_some(())?;
+        if !rest.starts_with(c) {
+            return None;
+        }
         self.pieces.push(c.len_utf8() as u32, self.base + start as u32, self.base + end as u32);
         self.at = end;
         Some(())
@@ -37,7 +39,9 @@ impl FlowScalarWalk<'_> {
     /// Places raw text up to `end` that is identical in the decoded text.
     fn same(&mut self, end: usize) -> Option<()> {
         let text = self.raw.get(self.at..end)?;
-        self.decoded.get(self.pieces.decoded as usize..)?.starts_with(text).then_some(())?;
+        if !self.decoded.get(self.pieces.decoded as usize..)?.starts_with(text) {
+            return None;
+        }
         self.pieces.push(text.len() as u32, self.base + self.at as u32, self.base + end as u32);
         self.at = end;
         Some(())
@@ -56,14 +60,19 @@ impl FlowScalarWalk<'_> {
             _ => {
                 let rest = self.raw.as_bytes().get(self.at..)?;
                 let special = |b: &u8| is_blank(*b) || matches!(b, b'\n' | b'\r' | b'\\' | b'\'');
-                let run = rest.iter().skip(1).position(special).map_or(rest.len(), |n| n + 1);
+                let run = match rest.iter().skip(1).position(special) {
+                    Some(others) => others + 1,
+                    None => rest.len(),
+                };
                 self.same(self.at + run)
             }
         }
     }
     /// The end of the blanks that start at `at`.
     fn blanks(&self, mut at: usize) -> usize {
-        while self.byte(at).is_some_and(is_blank) {
+        while let Some(byte) = self.byte(at)
+            && is_blank(byte)
+        {
             at += 1;
         }
         at
