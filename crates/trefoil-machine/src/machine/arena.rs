@@ -82,7 +82,10 @@ impl<T> GenerationalArena<T> {
 
     /// Removes an item; its id becomes invalid.
     pub fn remove(&mut self, id: ArenaId<T>) -> Option<T> {
-        let slot = self.places.get_mut(id.place as usize).filter(|p| p.generation == id.generation)?;
+        let slot = self.places.get_mut(id.place as usize)?;
+        if slot.generation != id.generation {
+            return None;
+        }
         let item = slot.item.take()?;
         slot.generation = slot.generation.wrapping_add(1);
         self.free.push(id.place);

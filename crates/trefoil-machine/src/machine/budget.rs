@@ -29,14 +29,16 @@ impl MachineTurn<'_> {
         (usage, reused): (Option<Usage>, Option<Usage>),
         (reserved, begun): (u64, bool),
     ) -> bool {
-        let reused = reused.filter(|_| self.core.flags.reuses);
+        let reused = if self.core.flags.reuses { reused } else { None };
         // Only models, and tools that call models, have usage.
         let uses = usage.is_some() || reused.is_some();
         let usage = usage.unwrap_or_default();
         self.core.usage.add_usage(usage);
         if let Some(frame) = self.core.frames.get_mut(f) {
             frame.usage.add_usage(usage);
-            frame.kept_tokens = frame.kept_tokens.saturating_add(reused.map_or(0, |reused| reused.total_tokens()));
+            if let Some(reused) = reused {
+                frame.kept_tokens = frame.kept_tokens.saturating_add(reused.total_tokens());
+            }
         }
         let cost = self.counted_cost(usage, reserved);
         self.tell_cost(f, usage);
@@ -49,13 +51,18 @@ impl MachineTurn<'_> {
         let counts = is_model && !self.is_same_call(f);
         let calls = |counts: bool| UsedAmounts { calls: u64::from(counts), ..UsedAmounts::default() };
         let own = UsedAmounts { cost_micro: cost, ..usage.used_amounts() }.sum_with(calls(counts && begun));
-        let kept = reused.map(|reused| reused.used_amounts().sum_with(calls(counts))).unwrap_or_default();
-        let mut at = self.core.frames.get(f).map(|f| f.activation);
-        while let Some(call) = at.and_then(|a| self.core.activations.flow_call_mut(a)) {
+        let kept = match reused {
+            Some(reused) => reused.used_amounts().sum_with(calls(counts)),
+            None => UsedAmounts::default(),
+        };
+        let mut next = self.activation_of(f);
+        while let Some(activation) = next
+            && let Some(call) = self.core.activations.flow_call_mut(activation)
+        {
             (call.used, call.kept) = (call.used.sum_with(own), call.kept.sum_with(kept));
             call.asked = call.asked.saturating_add(usage.calls_beneath);
-            at = call.caller;
-            let Some(budget) = self.program.flows[call.flow].budget.as_ref() else { continue };
+            next = call.caller;
+            let Some(budget) = &self.program.flows[call.flow].budget else { continue };
             // Whether nodes are skipped decides what the result is, which must be that of a run from scratch.
             let used = match budget.on_exceeded {
                 OnExceeded::SkipRemaining => call.used.sum_with(call.kept),
@@ -69,12 +76,13 @@ impl MachineTurn<'_> {
             call.skipping |= budget.on_exceeded == OnExceeded::SkipRemaining;
             if budget.on_exceeded == OnExceeded::Abort {
                 let mut error = RunError::new("BUDGET_EXCEEDED", text);
-                error.key = self.core.frames.get(f).map(|f| f.key.clone());
+                error.key = self.key_of(f);
                 error.location = Some(step.origin);
                 self.finish_run(Err(error));
                 return false;
             }
-            if !said && let Some(key) = self.core.frames.get(f).map(|f| f.base.clone()) {
+            if !said && let Some(frame) = self.core.frames.get(f) {
+                let key = frame.base.clone();
                 self.emit_event(&key, step.origin, EventKind::Warning { message: text });
             }
         }
@@ -83,7 +91,7 @@ impl MachineTurn<'_> {
 
     /// Whether the current try belongs to a call that was already counted.
     pub fn is_same_call(&self, f: FrameId) -> bool {
-        self.core.frames.get(f).and_then(|frame| frame.aside.as_deref()).is_some_and(|aside| aside.same_call)
+        matches!(self.extras_of(f), Some(extras) if extras.same_call)
     }
 
     /// Counts a model call about to be made. False: it would exceed a limit that fails the run, so the run ended before the call.
@@ -104,10 +112,13 @@ impl MachineTurn<'_> {
     /// Starts a requested activity, now or according to the journal: from here on it counts. `checks`: whether a limit that fails
     /// the run is checked first.
     pub fn begin_asked(&mut self, activity: &Activity, checks: bool) {
-        let Some(pending) = self.core.pending.get(&activity.key).filter(|pending| !pending.begun) else { return };
+        let Some(pending) = self.core.pending.get(&activity.key) else { return };
+        if pending.begun {
+            return;
+        }
         let f = pending.frame;
         if matches!(activity.request, Request::Model(_)) {
-            if let Some(error) = self.over_limits(f, &activity.request).filter(|_| checks) {
+            if checks && let Some(error) = self.over_limits(f, &activity.request) {
                 return self.finish_run(Err(error));
             }
             self.count_call(f);
@@ -154,26 +165,30 @@ impl MachineTurn<'_> {
 
     /// The key of a frame.
     pub fn key_of(&self, f: FrameId) -> Option<Key> {
-        self.core.frames.get(f).map(|f| f.key.clone())
+        Some(self.core.frames.get(f)?.key.clone())
     }
 
     /// The place of the step of a frame.
     pub fn origin_of(&self, f: FrameId) -> Option<Location> {
-        self.step_of(f).map(|(_, step)| step.origin)
+        let (_, step) = self.step_of(f)?;
+        Some(step.origin)
+    }
+
+    /// The innermost call of a flow around a step.
+    fn call_around(&self, f: FrameId) -> Option<&ActivationCall> {
+        self.core.activations.flow_call(self.activation_of(f)?)
     }
 
     /// The calls of flows around a step, the innermost first.
     pub fn calls_around(&self, f: FrameId) -> impl Iterator<Item = &ActivationCall> {
-        let activations = &self.core.activations;
-        let own = self.core.frames.get(f).and_then(|frame| activations.flow_call(frame.activation));
-        std::iter::successors(own, |call| activations.flow_call(call.caller?))
+        std::iter::successors(self.call_around(f), |call| self.core.activations.flow_call(call.caller?))
     }
 
     /// Those of them with a budget that fails the run.
     pub fn strict_budgets(&self, f: FrameId) -> impl Iterator<Item = (&ActivationCall, &Budget)> {
-        self.calls_around(f).filter_map(|call| {
-            let budget = self.program.flows[call.flow].budget.as_ref()?;
-            (budget.on_exceeded == OnExceeded::Abort).then_some((call, budget))
+        self.calls_around(f).filter_map(|call| match &self.program.flows[call.flow].budget {
+            Some(budget) if budget.on_exceeded == OnExceeded::Abort => Some((call, budget)),
+            _ => None,
         })
     }
 
@@ -181,10 +196,12 @@ impl MachineTurn<'_> {
         if self.is_same_call(f) {
             return;
         }
-        let mut at = self.core.frames.get(f).map(|f| f.activation);
-        while let Some(call) = at.and_then(|a| self.core.activations.flow_call_mut(a)) {
+        let mut next = self.activation_of(f);
+        while let Some(activation) = next
+            && let Some(call) = self.core.activations.flow_call_mut(activation)
+        {
             call.asked += 1;
-            at = call.caller;
+            next = call.caller;
         }
     }
 
@@ -195,10 +212,12 @@ impl MachineTurn<'_> {
         if self.core.flags.reuses {
             return true;
         }
-        let short = |ceiling: &HardLimit| ceiling.kind == LimitKind::Calls && u64::from(items) > ceiling.amount_left();
-        let ceiling =
-            self.ceilings(f).into_iter().find(short).filter(|_| certain_calls::always_calls_model(self.program, body));
-        let Some(ceiling) = ceiling else { return true };
+        let is_short =
+            |ceiling: &HardLimit| ceiling.kind == LimitKind::Calls && u64::from(items) > ceiling.amount_left();
+        let Some(ceiling) = self.ceilings(f).into_iter().find(is_short) else { return true };
+        if !certain_calls::always_calls_model(self.program, body) {
+            return true;
+        }
         let left = match (ceiling.used, ceiling.limit) {
             (0, limit) => format!("the limit is {limit}"),
             (_, limit) => format!("only {} of {limit} are left", ceiling.amount_left()),
@@ -212,25 +231,26 @@ impl MachineTurn<'_> {
 
     /// The limits that fail the run, for a step: the operator's, then those of the flows around it, the innermost first.
     fn ceilings(&self, f: FrameId) -> Vec<HardLimit> {
-        let reserved = |kind, around: Option<&ActivationCall>| match kind {
-            LimitKind::Cost => self.core.reserved_cost(|p| around.is_none_or(|call| self.is_inside(p.frame, call))),
-            LimitKind::Calls | LimitKind::Tokens => 0,
+        let reserved = |kind, around: Option<&ActivationCall>| match (kind, around) {
+            (LimitKind::Cost, Some(call)) => self.core.reserved_cost(|pending| self.is_inside(pending.frame, call)),
+            (LimitKind::Cost, None) => self.core.reserved_cost(|_| true),
+            (LimitKind::Calls | LimitKind::Tokens, _) => 0,
         };
+        let mut ceilings = Vec::new();
         let used = self.core.used_amounts();
-        let own = self.core.flags.spec.limits.limit_rows().map(|(kind, limit)| {
+        for (kind, limit) in self.core.flags.spec.limits.limit_rows() {
             let (used, reserved) = (used.get(kind), reserved(kind, None));
-            HardLimit { kind, limit, used, reserved, of_flow: false, at: None }
-        });
-        let mut all: Vec<HardLimit> = own.collect();
+            ceilings.push(HardLimit { kind, limit, used, reserved, of_flow: false, at: None });
+        }
         for (call, budget) in self.strict_budgets(f) {
             let used = UsedAmounts { calls: call.asked, ..call.used };
-            all.extend(limits_of(budget).limit_rows().map(|(kind, limit)| {
-                let at = budget.calls_at.filter(|_| kind == LimitKind::Calls);
+            for (kind, limit) in limits_of(budget).limit_rows() {
+                let at = if kind == LimitKind::Calls { budget.calls_at } else { None };
                 let (used, reserved) = (used.get(kind), reserved(kind, Some(call)));
-                HardLimit { kind, limit, used, reserved, of_flow: true, at }
-            }));
+                ceilings.push(HardLimit { kind, limit, used, reserved, of_flow: true, at });
+            }
         }
-        all
+        ceilings
     }
 
     /// Whether a frame belongs to a flow call, or to one nested in it.
@@ -256,30 +276,40 @@ impl MachineTurn<'_> {
         lower: &str,
     ) -> RunError {
         let HardLimit { kind, limit, used, reserved, .. } = *ceiling;
-        let needed = || {
-            let later = remaining_needs::still_needed(self.program, self.core, Some(f), request).get(kind);
-            [used, reserved, next, later].into_iter().fold(0, u64::saturating_add)
-        };
-        let location = ceiling.at.or_else(|| self.origin_of(f));
+        let location = ceiling.at.or(self.origin_of(f));
         let error = RunError::new("BUDGET_EXCEEDED", said).at_step(self.key_of(f), location);
-        match kind.option_name().filter(|_| !ceiling.of_flow) {
-            None => error.with_help(format!("raise the limit, or lower {lower}")),
-            Some(option) => error
-                .with_help(format!("allow more with `{option}`, or lower {lower}"))
-                .with_raise(RunLimits::with_raised_limit(kind, limit, needed())),
+        match kind.option_name() {
+            Some(option) if !ceiling.of_flow => {
+                let later = remaining_needs::still_needed(self.program, self.core, Some(f), request).get(kind);
+                let needed = used.saturating_add(reserved).saturating_add(next).saturating_add(later);
+                error
+                    .with_help(format!("allow more with `{option}`, or lower {lower}"))
+                    .with_raise(RunLimits::with_raised_limit(kind, limit, needed))
+            }
+            _ => error.with_help(format!("raise the limit, or lower {lower}")),
         }
     }
 
     /// The outcomes of the calls that were started: `; 2 answered, 1 stopped on its way`.
     fn came_of_them(&self) -> String {
-        let model = |frame| self.step_of(frame).is_some_and(|(_, step)| matches!(step.kind, StepKind::Model(_)));
-        let effects = self.core.pending.values().filter(|p| p.purpose == ActivityPurpose::Effect && model(p.frame));
-        let (begun, not_begun): (Vec<&PendingActivity>, Vec<_>) = effects.partition(|pending| pending.begun);
-        let open = (begun.len() + not_begun.len()) as u64;
-        let asked = |c: &&MachineCommand| matches!(c, MachineCommand::Start(activity) if matches!(activity.request, Request::Model(_)));
+        let (mut open, mut not_begun) = (0, 0);
+        for pending in self.core.pending.values() {
+            if pending.purpose != ActivityPurpose::Effect || !self.is_model_call(pending.frame) {
+                continue;
+            }
+            open += 1;
+            not_begun += u64::from(!pending.begun);
+        }
+        let mut asked = 0;
+        for command in &self.core.output.commands {
+            if let MachineCommand::Start(activity) = command
+                && matches!(activity.request, Request::Model(_))
+            {
+                asked += 1;
+            }
+        }
         // A call that is started and cancelled in the same turn is never sent.
-        let unsent = self.core.output.commands.iter().filter(asked).count().max(not_begun.len()) as u64;
-        let unsent = unsent.min(open);
+        let unsent = not_begun.max(asked).min(open);
         let answered = self.core.answered;
         let failed = self.core.calls.saturating_sub(answered).saturating_sub(open);
         let parts = [
@@ -288,14 +318,24 @@ impl MachineTurn<'_> {
             (open - unsent, "stopped before it was answered"),
             (unsent, "not sent"),
         ];
-        let told: Vec<String> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+        let mut told = Vec::new();
+        for (count, what) in parts {
+            if count > 0 {
+                told.push(format!("{count} {what}"));
+            }
+        }
         if told.is_empty() { String::new() } else { format!("; {}", told.join(", ")) }
+    }
+
+    fn is_model_call(&self, f: FrameId) -> bool {
+        matches!(self.step_of(f), Some((_, step)) if matches!(step.kind, StepKind::Model(_)))
     }
 
     /// Starts the timer of a flow call that has started, if its budget has a time limit, because a call in progress
     /// must not exceed it.
     pub fn watch_time(&mut self, f: FrameId, flow: &FlowDefinition) {
-        let Some(limit) = flow.budget.as_ref().and_then(|b| b.max_duration_ms) else { return };
+        let Some(budget) = &flow.budget else { return };
+        let Some(limit) = budget.max_duration_ms else { return };
         // The limit is exceeded after it, not at it.
         let request = self.limit_timer(limit.saturating_add(1));
         let key = self.own_activity(f, ActivityPurpose::Budget, request, |path, above| {
@@ -334,42 +374,50 @@ impl MachineTurn<'_> {
 
     /// An effect in progress under a frame; the one with the first key, so that the result does not depend on timing.
     fn at_work(&self, f: FrameId) -> Option<(Key, Location)> {
-        let beneath = |mut at: FrameId| loop {
-            if at == f {
-                return true;
-            }
-            match self.core.frames.get(at).and_then(|a| a.parent) {
-                Some(parent) => at = parent,
-                None => return false,
-            }
-        };
-        let effects =
-            self.core.pending.iter().filter(|(_, p)| p.purpose == ActivityPurpose::Effect && beneath(p.frame));
+        let is_wanted =
+            |pending: &PendingActivity| pending.purpose == ActivityPurpose::Effect && self.is_beneath(pending.frame, f);
+        let effects = self.core.pending.iter().filter(|(_, pending)| is_wanted(pending));
         let (key, pending) = effects.min_by_key(|(key, _)| *key)?;
-        Some((key.clone(), self.step_of(pending.frame)?.1.origin))
+        Some((key.clone(), self.origin_of(pending.frame)?))
+    }
+
+    /// Whether a frame is another one, or under it.
+    fn is_beneath(&self, mut f: FrameId, top: FrameId) -> bool {
+        while f != top {
+            let Some(parent) = self.parent_of(f) else { return false };
+            f = parent;
+        }
+        true
     }
 
     /// Whether graph nodes of a frame's flow are skipped from now on.
     pub fn skips_remaining(&self, f: FrameId) -> bool {
-        let frame = self.core.frames.get(f);
-        frame.and_then(|f| self.core.activations.flow_call(f.activation)).is_some_and(|c| c.skipping)
+        matches!(self.call_around(f), Some(call) if call.skipping)
     }
 }
 
 /// The first exceeded limit: its bit, and the message.
 fn exceeded(budget: &Budget, used: UsedAmounts, elapsed_ms: u64) -> Option<(u8, String)> {
     let UsedAmounts { tokens, calls, cost_micro: cost } = used;
-    if let Some(limit) = budget.max_tokens.filter(|limit| tokens > *limit) {
+    if let Some(limit) = budget.max_tokens
+        && tokens > limit
+    {
         return Some((1, too_many_tokens(tokens, limit)));
     }
-    if let Some(limit) = budget.max_calls.filter(|limit| calls > *limit) {
+    if let Some(limit) = budget.max_calls
+        && calls > limit
+    {
         return Some((2, format!("call limit exceeded: {calls} of {limit} model calls used")));
     }
-    if let Some(limit) = budget.max_cost_micro.filter(|limit| cost > *limit) {
+    if let Some(limit) = budget.max_cost_micro
+        && cost > limit
+    {
         return Some((8, cost_limits::cost_exceeded_message(cost, limit)));
     }
-    let limit = budget.max_duration_ms.filter(|limit| elapsed_ms > *limit)?;
-    Some((TIME, too_long(elapsed_ms, limit)))
+    match budget.max_duration_ms {
+        Some(limit) if elapsed_ms > limit => Some((TIME, too_long(elapsed_ms, limit))),
+        _ => None,
+    }
 }
 
 fn too_many_tokens(tokens: u64, limit: u64) -> String {

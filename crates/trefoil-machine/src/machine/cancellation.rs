@@ -38,16 +38,17 @@ impl MachineTurn<'_> {
 
     fn cancel_activities(&mut self, f: FrameId) {
         let Some(frame) = self.core.frames.get_mut(f) else { return };
-        let effect = std::mem::take(&mut frame.effect).then(|| frame.key.clone());
+        let effect = if std::mem::take(&mut frame.effect) { Some(frame.key.clone()) } else { None };
         let timer = frame.timer.take();
-        let aside = frame.aside.as_deref_mut();
-        let (asking, timers) = match aside {
-            Some(a) => (std::mem::take(&mut a.asking), [a.budget.take(), a.limit.take()]),
+        let (asking, budget, limit) = match &mut frame.aside {
+            Some(extras) => (std::mem::take(&mut extras.asking), extras.budget.take(), extras.limit.take()),
             None => Default::default(),
         };
-        let timers = timers.into_iter().flatten();
-        for key in effect.into_iter().chain(timer).chain(timers).chain(asking.into_iter().map(|a| a.key)) {
+        for key in [effect, timer, budget, limit].into_iter().flatten() {
             self.cancel_activity(key);
+        }
+        for question in asking {
+            self.cancel_activity(question.key);
         }
     }
 
@@ -63,8 +64,8 @@ impl MachineTurn<'_> {
         loop {
             // Descend to a frame without children.
             let mut at = f;
-            while let Some(child) = self.core.frames.get(at).and_then(|a| a.first_child) {
-                at = child;
+            while let Some(Frame { first_child: Some(child), .. }) = self.core.frames.get(at) {
+                at = *child;
             }
             if at == f {
                 return;
@@ -97,15 +98,21 @@ impl MachineTurn<'_> {
                 }
             }
             None => {
-                if let Some(parent) = frame.parent.and_then(|p| self.core.frames.get_mut(p)) {
+                if let Some(parent) = frame.parent
+                    && let Some(parent) = self.core.frames.get_mut(parent)
+                {
                     parent.first_child = frame.next;
                 }
             }
         }
-        if let Some(next) = frame.next.and_then(|n| self.core.frames.get_mut(n)) {
+        if let Some(next) = frame.next
+            && let Some(next) = self.core.frames.get_mut(next)
+        {
             next.previous = frame.previous;
         }
-        if let Some(parent) = frame.parent.and_then(|p| self.core.frames.get_mut(p)) {
+        if let Some(parent) = frame.parent
+            && let Some(parent) = self.core.frames.get_mut(parent)
+        {
             parent.usage.add_usage(frame.usage);
             parent.kept_tokens = parent.kept_tokens.saturating_add(frame.kept_tokens);
         }

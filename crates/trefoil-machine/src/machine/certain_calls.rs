@@ -34,12 +34,15 @@ impl CertainCallAnalysis<'_> {
                 // Computations and waits lead to the next step; for anything else this is unknown.
                 let quiet =
                     |id: &StepId| matches!(self.program.steps[*id].kind, StepKind::Compute(_) | StepKind::Wait { .. });
-                let first = steps.iter().find(|id| !quiet(id)).copied();
-                first.is_some_and(|id| self.step(id))
+                match steps.iter().find(|id| !quiet(id)) {
+                    Some(first) => self.step(*first),
+                    None => false,
+                }
             }
             StepKind::Parallel(parallel) => parallel.branches.iter().any(|id| self.step(*id)),
             StepKind::Branch { arms, otherwise } => {
-                otherwise.is_some_and(|id| self.step(id)) && arms.iter().all(|arm| self.step(arm.step))
+                let Some(otherwise) = *otherwise else { return false };
+                self.step(otherwise) && arms.iter().all(|arm| self.step(arm.step))
             }
             StepKind::Loop(repeat) => self.step(repeat.body),
             StepKind::Attempts(attempts) => self.step(attempts.body),

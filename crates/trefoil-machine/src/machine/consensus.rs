@@ -64,7 +64,7 @@ pub fn combine_verdicts(
                 std::cmp::Ordering::Equal => 0.5,
             };
             let margin = passes.abs_diff(fails) as f64 / verdicts.len() as f64;
-            let own = mean(verdicts.iter().map(|v| v.confidence));
+            let own = mean(verdicts.iter(), |v| v.confidence);
             let confidence = margin * rules.agreement_factor + own * rules.confidence_factor;
             let metadata = vec![
                 ("pass_votes", passes.into()),
@@ -75,8 +75,11 @@ pub fn combine_verdicts(
         }
         ConsensusStrategy::Unanimous => {
             let all = passes == verdicts.len();
-            let score = if all { mean(verdicts.iter().map(|v| v.score)) } else { 0.0 };
-            let confidence = verdicts.iter().map(|v| v.confidence).fold(1.0, f64::min);
+            let score = if all { mean(verdicts.iter(), |v| v.score) } else { 0.0 };
+            let mut confidence: f64 = 1.0;
+            for verdict in verdicts {
+                confidence = confidence.min(verdict.confidence);
+            }
             ConsensusResult {
                 score,
                 confidence,
@@ -87,9 +90,11 @@ pub fn combine_verdicts(
             let mut best: Vec<&JudgeVerdict> = verdicts.iter().collect();
             // A stable sort, so of equal verdicts the first declared one counts.
             best.sort_by(|a, b| (b.score * b.confidence).total_cmp(&(a.score * a.confidence)));
-            best.truncate(rules.n.map_or(usize::MAX, |n| (n as usize).max(1)));
+            if let Some(n) = rules.n {
+                best.truncate((n as usize).max(1));
+            }
             let score = weighted(best.iter().copied(), |v| v.score);
-            let confidence = mean(best.iter().map(|v| v.confidence));
+            let confidence = mean(best.iter().copied(), |v| v.confidence);
             let metadata = vec![("n", best.len().into()), ("total_judges", verdicts.len().into())];
             ConsensusResult { score, confidence, metadata }
         }
@@ -116,7 +121,10 @@ pub fn of_outputs(outputs: &[EvaluatedBallot<'_>], rules: &ConsensusRule) -> Res
         match verdict::parse_verdict(&cast.value, cast.weight) {
             Ok(verdict) => verdicts.push(verdict),
             Err(why) => {
-                let why = cast.failed.clone().unwrap_or_else(|| why.into());
+                let why = match &cast.failed {
+                    Some(failure) => failure.clone(),
+                    None => why.into(),
+                };
                 silent.push(MissingVerdict { by: cast.by.clone(), why });
             }
         }
@@ -131,15 +139,18 @@ fn told(silent: &[MissingVerdict]) -> Vec<String> {
     for MissingVerdict { by, why } in silent {
         *reasons.entry(why).or_default().entry(by).or_default() += 1;
     }
-    let name = |(by, times): (&str, u32)| match times {
-        1 => format!("`{by}`"),
-        times => format!("`{by}` ({times} times)"),
-    };
-    let one = |(why, who): (&str, IndexMap<&str, u32>)| {
-        let who: Vec<String> = who.into_iter().map(name).collect();
-        format!("{}: {why}", who.join(", "))
-    };
-    reasons.into_iter().map(one).collect()
+    let mut told = Vec::new();
+    for (why, who) in reasons {
+        let mut names = Vec::new();
+        for (by, times) in who {
+            names.push(match times {
+                1 => format!("`{by}`"),
+                times => format!("`{by}` ({times} times)"),
+            });
+        }
+        told.push(format!("{}: {why}", names.join(", ")));
+    }
+    told
 }
 
 /// `{score, confidence, binary_valid, strategy, individual_scores, metadata}`.
@@ -151,12 +162,11 @@ fn show(combined: &ConsensusResult, verdicts: &[JudgeVerdict], rules: &Consensus
         ConsensusStrategy::BestOfN => "best_of_n",
     };
     let valid = combined.score >= rules.threshold;
-    let reasoning: Vec<&str> = verdicts.iter().map(|v| &*v.reasoning).filter(|r| !r.is_empty()).collect();
     let mut metadata = combined.metadata.clone();
     metadata.push(("verdict", if valid { "pass" } else { "fail" }.into()));
     metadata.push(("individual_outputs", outputs.into()));
     metadata.push(("individual_results", verdicts.iter().map(|v| v.answer.clone()).collect()));
-    metadata.push(("reasoning", reasoning.join("\n").into()));
+    metadata.push(("reasoning", join_reasoning(verdicts).into()));
     let members: [(&str, Value); 6] = [
         ("score", combined.score.into()),
         ("confidence", combined.confidence.into()),
@@ -168,18 +178,33 @@ fn show(combined: &ConsensusResult, verdicts: &[JudgeVerdict], rules: &Consensus
     members.into_iter().collect()
 }
 
-fn mean(numbers: impl ExactSizeIterator<Item = f64>) -> f64 {
-    let count = numbers.len().max(1);
-    numbers.sum::<f64>() / count as f64
+/// What all judges have said, one after the other.
+pub fn join_reasoning(verdicts: &[JudgeVerdict]) -> String {
+    let mut said = Vec::new();
+    for verdict in verdicts {
+        if !verdict.reasoning.is_empty() {
+            said.push(&*verdict.reasoning);
+        }
+    }
+    said.join("\n")
 }
 
-fn weighted<'v>(verdicts: impl Iterator<Item = &'v JudgeVerdict>, of: impl Fn(&JudgeVerdict) -> f64) -> f64 {
-    let (sum, weights) = verdicts.fold((0.0, 0.0), |(sum, weights), v| (sum + of(v) * v.weight, weights + v.weight));
+fn mean<'v>(verdicts: impl ExactSizeIterator<Item = &'v JudgeVerdict>, number: impl Fn(&JudgeVerdict) -> f64) -> f64 {
+    let count = verdicts.len().max(1);
+    verdicts.map(number).sum::<f64>() / count as f64
+}
+
+fn weighted<'v>(verdicts: impl Iterator<Item = &'v JudgeVerdict>, number: impl Fn(&JudgeVerdict) -> f64) -> f64 {
+    let (mut sum, mut weights) = (0.0, 0.0);
+    for verdict in verdicts {
+        sum += number(verdict) * verdict.weight;
+        weights += verdict.weight;
+    }
     if weights > 0.0 { sum / weights } else { 0.0 }
 }
 
 fn variance(verdicts: &[JudgeVerdict], mean: f64) -> f64 {
-    self::mean(verdicts.iter().map(|v| (v.score - mean).powi(2)))
+    self::mean(verdicts.iter(), |v| (v.score - mean).powi(2))
 }
 
 #[cfg(test)]

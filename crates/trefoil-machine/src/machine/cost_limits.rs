@@ -14,19 +14,21 @@ use crate::error::RunError;
 use crate::event::EventKind;
 use crate::journal::{Flags, Reserve};
 use crate::request::{ModelRequest, Request, Usage};
-use crate::run_limits::LimitKind;
+use crate::run_limits::{LimitKind, lower_limit};
 
 /// The reservation for a call under a cost limit, in micro-dollars.
 pub fn may_cost(flags: &Flags, request: &ModelRequest) -> u64 {
     // It is not known yet which of the models will answer.
-    let costs = flags.candidate_models(request.provider.as_deref(), &request.model).filter_map(|(_, price, window)| {
-        let price = price?;
-        match flags.spec.reserve() {
+    let mut highest = 0;
+    for (_, price, window) in flags.candidate_models(request.provider.as_deref(), &request.model) {
+        let Some(price) = price else { continue };
+        let cost = match flags.spec.reserve() {
             Reserve::Estimate => Some(expected(price, request)),
             Reserve::Bound => at_most(price, request, window),
-        }
-    });
-    costs.max().unwrap_or(0)
+        };
+        highest = highest.max(cost.unwrap_or(0));
+    }
+    highest
 }
 
 /// Whether the machine itself compares costs with a limit, so that it reserves them.
@@ -46,8 +48,11 @@ impl MachineTurn<'_> {
     fn beyond_limits(&self, request: &ModelRequest) -> Option<(String, &'static str)> {
         let flags = &self.core.flags;
         let provider = request.provider.as_deref();
-        let own = format!("{}{}", provider.map(|name| format!("{name}:")).unwrap_or_default(), request.model);
-        flags.candidate_models(provider, &request.model).find_map(|(name, price, window)| {
+        let own = match provider {
+            Some(provider) => format!("{provider}:{}", request.model),
+            None => request.model.to_string(),
+        };
+        for (name, price, window) in flags.candidate_models(provider, &request.model) {
             let name = if name.is_empty() { own.as_str() } else { name };
             let Some(price) = price else {
                 let said = format!("a cost limit cannot be enforced: the price of `{name}` is unknown");
@@ -59,8 +64,8 @@ impl MachineTurn<'_> {
                 );
                 return Some((said, "set `max_tokens`, or use `--reserve estimate`"));
             }
-            None
-        })
+        }
+        None
     }
 
     /// The error of a model call to which no limit of cost can apply, if there is one. The models of a run are checked before its start; this
@@ -100,8 +105,9 @@ impl MachineTurn<'_> {
         if now.saturating_sub(usage.cost_micro) <= limit
             && now > limit
             && let Some((_, step)) = self.step_of(f)
-            && let Some(key) = self.core.frames.get(f).map(|f| f.base.clone())
+            && let Some(frame) = self.core.frames.get(f)
         {
+            let key = frame.base.clone();
             self.emit_event(&key, step.origin, EventKind::Warning { message: cost_exceeded_message(now, limit) });
         }
     }
@@ -128,12 +134,15 @@ fn at_most(price: &ModelPrice, request: &ModelRequest, window: Option<u64>) -> O
     // length, and each provider counts images differently. Then only the context window limits the cost.
     let options = request.parameters.provider_options.is_some();
     let unknown = |content: &Value| content.is_masked() || blocks::parse_blocks(content).is_some();
-    let known = !options && !request.messages.iter().any(|m| unknown(&m.content));
-    let words = if request.schema.is_some() { estimate::SCHEMA } else { 0 };
-    let input = known.then(|| request.prompt_size().saturating_add(beside(request)).saturating_add(words));
-    let output = request.parameters.max_tokens.filter(|_| !options).map(u64::from);
-    let least = |known: Option<u64>| known.into_iter().chain(window).min();
-    Some(price.at_most(least(input)?, least(output)?))
+    let (mut input, mut output) = (None, None);
+    if !options && !request.messages.iter().any(|m| unknown(&m.content)) {
+        let words = if request.schema.is_some() { estimate::SCHEMA } else { 0 };
+        input = Some(request.prompt_size().saturating_add(beside(request)).saturating_add(words));
+    }
+    if !options {
+        output = request.parameters.max_tokens.map(u64::from);
+    }
+    Some(price.at_most(lower_limit(input, window)?, lower_limit(output, window)?))
 }
 
 /// The tokens of messages in addition to their texts.

@@ -4,7 +4,7 @@ use trefoil_ir::{StepKind, walk};
 use trefoil_template::{Value, limits};
 
 use super::eval::EvalStop;
-use super::frame::{FrameId, FrameOutcome, FrameState, FrameTarget, MachineTask};
+use super::frame::{Frame, FrameId, FrameOutcome, FrameState, FrameTarget, MachineTask};
 use super::progress::{CallTrails, RunningFlow};
 use super::turn::{ActivityPurpose, MachineTurn};
 use super::{ActivityCompletion, MachineEvent, remaining_needs, steps, trail};
@@ -22,15 +22,21 @@ impl MachineTurn<'_> {
             error.location = Some(self.program.steps[*step].origin);
             return self.finish_run(Err(error.with_help(&*refused.message)));
         }
-        if input.as_ref().is_some_and(|input| !input.is_within_limits()) {
+        if let Some(input) = &input
+            && !input.is_within_limits()
+        {
             return self.finish_run(Err(RunError::too_large("the input")));
         }
-        let found = self.core.flags.input_verdicts.iter().cloned();
-        let found = found.map(|verdict| MachineEvent { key: None, location: None, kind: EventKind::Verdict(verdict) });
-        self.core.output.events.extend(found);
+        for verdict in &self.core.flags.input_verdicts {
+            let kind = EventKind::Verdict(verdict.clone());
+            self.core.output.events.push(MachineEvent { key: None, location: None, kind });
+        }
         self.core.made.set(input.as_ref().map_or(0, Value::total_weight));
-        let trails = self.core.traces.then(|| CallTrails::of_input(trail::from_origin_kind(OriginKind::Input)));
-        let call = RunningFlow { input, trails: trails.flatten(), ..Default::default() };
+        let mut trails = None;
+        if self.core.traces {
+            trails = CallTrails::of_input(trail::from_origin_kind(OriginKind::Input));
+        }
+        let call = RunningFlow { input, trails, ..Default::default() };
         let spawned = self.spawn_flow(None, 0, self.program.entry, Key("".into()), None, call);
         if let Err(EvalStop::Fail(error)) = spawned {
             self.finish_run(Err(*error));
@@ -51,9 +57,7 @@ impl MachineTurn<'_> {
                 Err(EvalStop::Fail(error)) => self.push_task(MachineTask::Settle(frame, FrameOutcome::Failed(error))),
             }
             if let Some(text) = self.too_heavy() {
-                let key = self.core.frames.get(frame).map(|f| f.key.clone());
-                let location = self.step_of(frame).map(|(_, step)| step.origin);
-                let error = RunError::new("LIMIT_EXCEEDED", text).at_step(key, location);
+                let error = RunError::new("LIMIT_EXCEEDED", text).at_step(self.key_of(frame), self.origin_of(frame));
                 self.finish_run(Err(error.with_help("make the values smaller, or split the work into several runs")));
             }
         }
@@ -65,9 +69,9 @@ impl MachineTurn<'_> {
             MachineTask::Try(f) => self.try_once(*f),
             MachineTask::Settle(f, outcome) => self.settle_try(*f, outcome),
             MachineTask::Completed(f, outcome) => self.complete_effect(*f, outcome),
-            MachineTask::Pump(f) => match self.core.frames.get(*f).map(|f| &f.doing) {
-                Some(FrameState::Parallel(_)) => steps::parallel::start_next_branch(self, *f),
-                Some(FrameState::ForEach(_)) => steps::for_each::start_next_item(self, *f),
+            MachineTask::Pump(f) => match self.core.frames.get(*f) {
+                Some(Frame { doing: FrameState::Parallel(_), .. }) => steps::parallel::start_next_branch(self, *f),
+                Some(Frame { doing: FrameState::ForEach(_), .. }) => steps::for_each::start_next_item(self, *f),
                 _ => Ok(()),
             },
             MachineTask::Validate(f, from) => steps::attempts::validate_attempt(self, *f, *from),
@@ -80,8 +84,11 @@ impl MachineTurn<'_> {
         if self.core.made.get() > limits::RUN_BYTES {
             return Some(format!("the values of this run need more than {} MB", limits::RUN_BYTES >> 20));
         }
-        let text = || format!("the prompts of the calls in progress need more than {} MB", limits::PENDING_BYTES >> 20);
-        (self.core.carried > limits::PENDING_BYTES).then(text)
+        if self.core.carried > limits::PENDING_BYTES {
+            let most = limits::PENDING_BYTES >> 20;
+            return Some(format!("the prompts of the calls in progress need more than {most} MB"));
+        }
+        None
     }
 
     /// A child of a structure has ended.
@@ -165,12 +172,10 @@ impl MachineTurn<'_> {
 
     /// Ends the run at a limit that a step has reached.
     fn at_limit(&mut self, f: FrameId, error: RunError) {
-        let key = self.core.frames.get(f).map(|f| f.key.clone());
-        let location = self.step_of(f).map(|(_, step)| step.origin);
         // The run below said what it needs itself.
         let raise = error
             .raise
             .map(|raise| raise.with_more(remaining_needs::still_needed(self.program, self.core, Some(f), None)));
-        self.finish_run(Err(error.with_raise(raise).at_step(key, location)));
+        self.finish_run(Err(error.with_raise(raise).at_step(self.key_of(f), self.origin_of(f))));
     }
 }

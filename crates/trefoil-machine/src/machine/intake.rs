@@ -22,14 +22,15 @@ pub fn process_input(
     flow: &FlowDefinition,
     input: Option<&Value>,
 ) -> Result<IntakeValues, EvalStop> {
-    fit(prepared, id, flow, input).map_err(|faults| {
-        let first = faults.into_iter().next();
-        first
-            .unwrap_or_else(|| {
-                invalid(flow, format!("the input of {} `{}` does not match its schema", flow.sort, flow.name))
-            })
-            .into()
-    })
+    let faults = match fit(prepared, id, flow, input) {
+        Ok(values) => return Ok(values),
+        Err(faults) => faults,
+    };
+    let fault = match faults.into_iter().next() {
+        Some(first) => first,
+        None => invalid(flow, format!("the input of {} `{}` does not match its schema", flow.sort, flow.name)),
+    };
+    Err(fault.into())
 }
 
 /// All mistakes in an input of the program's entry, each with the code `INPUT_INVALID`.
@@ -55,8 +56,8 @@ pub fn check_masked_input(
 ) -> Result<(), EvalStop> {
     let Ok((Some(value), _)) = fit(prepared, id, flow, Some(input)) else { return Ok(()) };
     for field in &flow.intake.fields {
-        let Some(value) = value.get(&field.name).filter(|value| value.is_masked()) else { continue };
-        if !constrains(&field.schema) {
+        let Some(value) = value.get(&field.name) else { continue };
+        if !value.is_masked() || !constrains(&field.schema) {
             continue;
         }
         // An unset variable is null.
@@ -72,9 +73,9 @@ pub fn check_masked_input(
             return Err(invalid(flow, what).at_step(None, Some(field.origin)).into());
         }
     }
-    if let Some(schema) = flow.intake.schema.map(|schema| &prepared.program.schemas[schema])
+    if let Some(schema) = flow.intake.schema
         && value.is_masked()
-        && !context.matches_schema(value.clone(), schema.json.clone())?
+        && !context.matches_schema(value.clone(), prepared.program.schemas[schema].json.clone())?
     {
         let what = format!(
             "the input of {} `{}` does not match its schema: a part of it is from {}",
@@ -90,11 +91,11 @@ pub fn check_masked_input(
 /// Whether any text can be wrong. A property that is not declared as text gets the variable's text as it is.
 fn constrains(schema: &Value) -> bool {
     let Some(members) = schema.as_object() else { return false };
-    let kind = members.get("type");
-    let takes_text = kind.is_none_or(|kind| match kind {
-        Value::List(kinds) => kinds.iter().any(|kind| kind.as_str() == Some("string")),
-        kind => ["string", "object", "array"].iter().any(|name| kind.as_str() == Some(name)),
-    });
+    let takes_text = match members.get("type") {
+        None => true,
+        Some(Value::List(kinds)) => kinds.iter().any(|kind| kind.as_str() == Some("string")),
+        Some(kind) => matches!(kind.as_str(), Some("string" | "object" | "array")),
+    };
     takes_text && members.keys().any(|key| !["type", "description", "default", "title", "examples"].contains(&&**key))
 }
 
@@ -143,17 +144,23 @@ fn fit(
     };
     if let (Some(schema), Some(value)) = (intake.schema, &value)
         && !value.is_masked()
+        && let Err(why) = prepared.schemas.check_value(schema, value)
     {
-        prepared.schemas.check_value(schema, value).map_err(|why| {
-            vec![invalid(flow, format!("the input of {} `{}` does not match its schema: {why}", flow.sort, flow.name))]
-        })?;
+        let what = format!("the input of {} `{}` does not match its schema: {why}", flow.sort, flow.name);
+        return Err(vec![invalid(flow, what)]);
     }
     Ok((value, raw))
 }
 
 fn raw(input: Option<&Value>, key: Option<&str>) -> Value {
-    let inner = key.and_then(|key| input.filter(|v| v.as_object().is_some())?.get(key));
-    inner.or(input).cloned().unwrap_or_default()
+    member(input, key).or(input).cloned().unwrap_or_default()
+}
+
+/// The member with this key of an input that is an object.
+fn member<'v>(input: Option<&'v Value>, key: Option<&str>) -> Option<&'v Value> {
+    let input = input?;
+    input.as_object()?;
+    input.get(key?)
 }
 
 /// The origin of the value in the intake slot.
@@ -164,24 +171,24 @@ pub fn intake_trail(flow: &FlowDefinition, input: Option<&Value>, from: &OriginT
         (Some(_), Some(key)) => trail::object_trail([(key.clone(), from.clone())], None),
     };
     // Not passed, so it is the default at its declaration.
-    let defaults = intake.fields.iter().filter(|field| input.and_then(|v| v.get(&field.name)).is_none());
-    let defaults = defaults.filter(|field| intake.wrap.as_ref() != Some(&field.name) || input.is_none());
-    let defaults: Vec<_> = defaults
-        .map(|field| {
-            let path = Some(field.name.clone());
-            let known = Origin { path, place: Some(field.origin), ..Origin::from_kind(OriginKind::Const) };
-            (field.name.clone(), trail::from_origin(known))
-        })
-        .collect();
+    let mut defaults = Vec::new();
+    for field in &intake.fields {
+        if let Some(input) = input
+            && (input.get(&field.name).is_some() || intake.wrap.as_ref() == Some(&field.name))
+        {
+            continue;
+        }
+        let path = Some(field.name.clone());
+        let known = Origin { path, place: Some(field.origin), ..Origin::from_kind(OriginKind::Const) };
+        defaults.push((field.name.clone(), trail::from_origin(known)));
+    }
     if defaults.is_empty() { given } else { trail::object_trail(defaults, given) }
 }
 
 /// The origin of the value in the raw slot.
 pub fn raw_trail(input: Option<&Value>, key: Option<&str>, from: &OriginTrail) -> OriginTrail {
     match key {
-        Some(key) if input.filter(|v| v.as_object().is_some()).and_then(|v| v.get(key)).is_some() => {
-            trail::trail_member(from, &[key.into()])
-        }
+        Some(key) if member(input, Some(key)).is_some() => trail::trail_member(from, &[key.into()]),
         _ => from.clone(),
     }
 }
@@ -203,7 +210,10 @@ fn complete(
 ) -> Result<Value, Vec<RunError>> {
     let fields = &flow.intake.fields;
     let mut faults = Vec::new();
-    for unknown in given.keys().filter(|key| flow.intake.closed && !intake_has(&flow.intake, key)) {
+    for unknown in given.keys() {
+        if !flow.intake.closed || intake_has(&flow.intake, unknown) {
+            continue;
+        }
         let mut error = invalid(flow, format!("{} `{}` has no input property `{unknown}`", flow.sort, flow.name));
         let names: Vec<&str> = fields.iter().map(|f| &*f.name).collect();
         error.help = Some(match suggestions::nearest_name(unknown, names.iter().copied()) {

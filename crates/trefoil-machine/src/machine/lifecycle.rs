@@ -2,7 +2,7 @@
 
 use trefoil_ir::{
     BoundCondition, FanOutItems, FlowCallee, MatchedOutcome, NodeId, OnItemFailure, OnStepFailure, Retry, RetryBackoff,
-    RetryOn, StateId, Step, StepId, StepKind, WorkflowState,
+    RetryOn, StateId, Step, StepId, StepKind, ValueExpression, WorkflowState,
 };
 use trefoil_syntax::Location;
 use trefoil_template::Value;
@@ -55,7 +55,8 @@ fn limit(step: &Step, error: &RunError) -> Option<Location> {
         "TIMEOUT" if error.help.is_none() && call.parameters.timeout_ms.is_some() => "timeout_ms",
         _ => return None,
     };
-    call.places.iter().find(|(place, _)| *place == name).map(|(_, at)| *at)
+    let (_, at) = call.places.iter().find(|(place, _)| *place == name)?;
+    Some(*at)
 }
 
 impl MachineTurn<'_> {
@@ -119,14 +120,13 @@ impl MachineTurn<'_> {
                 let tool = matches!(step.kind, StepKind::Tool(_));
                 (step.policy.timeout_ms, if tool { "TOOL_TIMEOUT" } else { "TIMEOUT" }, Some(step))
             }
-            FrameTarget::Flow(_) => {
-                let (ms, parent) = (steps::flow::time_limit(frame), frame.parent);
-                (ms, "TIMEOUT", parent.and_then(|p| self.step_of(p)).map(|(_, step)| step))
-            }
+            FrameTarget::Flow(_) => (steps::flow::time_limit(frame), "TIMEOUT", self.parent_step(f)),
         };
         let mut error = RunError::new(code, format!("timed out after {}", format_seconds(ms.unwrap_or(0))));
         // The limit is the cause, so the failure points at it.
-        error.location = limits.and_then(|step| step.policy.timeout_at);
+        if let Some(step) = limits {
+            error.location = step.policy.timeout_at;
+        }
         self.push_task(MachineTask::Settle(f, FrameOutcome::Failed(Box::new(error.with_cause(FailureCause::Timeout)))));
     }
 
@@ -205,7 +205,10 @@ impl MachineTurn<'_> {
             && let Some(frame) = self.core.frames.get(f)
         {
             let key = frame.base.clone();
-            let items = frame.aside.as_ref().and_then(|aside| aside.items);
+            let items = match &frame.aside {
+                Some(extras) => extras.items,
+                None => None,
+            };
             self.emit_event(&key, step.origin, EventKind::StepFinished { output: value.clone(), items });
         }
         self.end_frame(f, FrameOutcome::Done(value));
@@ -216,7 +219,9 @@ impl MachineTurn<'_> {
         let (Some(slot), Some(frame)) = (step.out, self.core.frames.get(f)) else { return };
         let Some(call) = self.core.activations.flow_call_mut(frame.activation) else { return };
         call.failures.retain(|(known, _)| *known != slot);
-        call.failures.extend(error.map(|error| (slot, error.message.as_str().into())));
+        if let Some(error) = error {
+            call.failures.push((slot, error.message.as_str().into()));
+        }
     }
 
     /// Handles a failure after the last retry.
@@ -237,8 +242,7 @@ impl MachineTurn<'_> {
                 self.end_frame(f, FrameOutcome::Done(Value::Null));
             }
             OnStepFailure::Use(default) => {
-                let raw = self.eval_context(f, None, Some(&error.message)).eval_expr(default);
-                match raw.and_then(|raw| self.shape_result(f, step, &raw)) {
+                match self.eval_default(f, step, default, &error) {
                     Ok(value) => {
                         self.note_failed(f, step, &error, "default");
                         self.succeed(f, step, value);
@@ -256,11 +260,25 @@ impl MachineTurn<'_> {
         Ok(())
     }
 
+    /// The result of a step that has failed, by its default.
+    fn eval_default(
+        &self,
+        f: FrameId,
+        step: &Step,
+        default: &ValueExpression,
+        error: &RunError,
+    ) -> Result<Value, EvalStop> {
+        let raw = self.eval_context(f, None, Some(&error.message)).eval_expr(default)?;
+        self.shape_result(f, step, &raw)
+    }
+
     /// Starts a retry of a step if there is one; returns whether it did.
     fn retry(&mut self, f: FrameId, step: &Step, error: &mut RunError) -> bool {
         let unasked = self.is_tried_again_unasked(f, step, error);
-        let again = self.core.frames.get_mut(f).and_then(|frame| frame.aside.as_deref_mut());
-        let misfit = again.is_some_and(|aside| std::mem::take(&mut aside.asks_again));
+        let misfit = match self.extras_of_mut(f) {
+            Some(extras) => std::mem::take(&mut extras.asks_again),
+            None => false,
+        };
         let retry = match &step.policy.retry {
             _ if misfit => &ONCE_MORE,
             Some(retry) if retry.on.iter().any(|class| matches(class, error)) => retry,
@@ -269,22 +287,17 @@ impl MachineTurn<'_> {
         };
         let Some(frame) = self.core.frames.get(f) else { return false };
         // The request for a better answer is not counted as one of the tries of a policy.
-        let asked_again = frame.aside.as_deref().is_some_and(|aside| aside.misfit.is_some());
+        let asked_again = matches!(&frame.aside, Some(extras) if extras.misfit.is_some());
         if !misfit && frame.attempt - u32::from(asked_again) >= retry.max_attempts {
             return false;
         }
         let seed = self.core.flags.seed;
-        let delay_ms = delay(retry, frame.attempt, || jitter::jitter_fraction(seed, &frame.key))
-            .max(error.retry_after_ms.map_or(0, |ms| u64::from(ms.get())));
+        let mut delay_ms = delay(retry, frame.attempt, || jitter::jitter_fraction(seed, &frame.key));
+        if let Some(requested_ms) = error.retry_after_ms {
+            delay_ms = delay_ms.max(u64::from(requested_ms.get()));
+        }
         let next = frame.attempt + 1;
-        let left = self.time_left(f, step);
-        if error.retry_after_ms.is_some() && delay_ms > left.unwrap_or(LONGEST_WAIT_MS) {
-            let limit = match left {
-                Some(left) => format!("the step has {} left", format_seconds(left)),
-                None => format!("the longest possible wait is {}", format_seconds(LONGEST_WAIT_MS)),
-            };
-            error.message =
-                format!("{}; the requested wait is {}, but {limit}", error.message, format_seconds(delay_ms));
+        if self.is_longer_than_possible(f, step, delay_ms, error) {
             return false;
         }
         let key = frame.base.clone();
@@ -314,12 +327,26 @@ impl MachineTurn<'_> {
         true
     }
 
+    /// Whether a provider requests a longer wait than is possible, which the error then says.
+    fn is_longer_than_possible(&self, f: FrameId, step: &Step, delay_ms: u64, error: &mut RunError) -> bool {
+        let left = self.time_left(f, step);
+        if error.retry_after_ms.is_none() || delay_ms <= left.unwrap_or(LONGEST_WAIT_MS) {
+            return false;
+        }
+        let limit = match left {
+            Some(left) => format!("the step has {} left", format_seconds(left)),
+            None => format!("the longest possible wait is {}", format_seconds(LONGEST_WAIT_MS)),
+        };
+        error.message = format!("{}; the requested wait is {}, but {limit}", error.message, format_seconds(delay_ms));
+        true
+    }
+
     /// A fan-out has ended: its tally is reported with the innermost enclosing step that has a label.
     pub fn count_items(&mut self, f: FrameId, ended: ItemTally) {
         self.core.failed_items.add_items(ended.with_failed().unwrap_or_default());
         let mut at = Some(f);
         while let Some(f) = at {
-            let named = self.step_of(f).is_some_and(|(_, step)| step.label.is_some());
+            let named = matches!(self.step_of(f), Some((_, step)) if step.label.is_some());
             let Some(frame) = self.core.frames.get_mut(f) else { return };
             if named {
                 frame.aside.get_or_insert_default().items.get_or_insert_default().add_items(ended);
@@ -337,17 +364,24 @@ impl MachineTurn<'_> {
             Some(cause) => cause.is_network(),
             None => false,
         };
-        let asked = |at: FrameId| self.step_of(at).is_some_and(|(_, step)| step.policy.retry.is_some());
-        let mut around = std::iter::successors(Some(f), |at| self.core.frames.get(*at).and_then(|frame| frame.parent));
         let harmless = match step.kind {
             StepKind::Model(_) => true,
-            StepKind::Tool(_) => {
-                let aside = self.core.frames.get(f).and_then(|frame| frame.aside.as_deref());
-                aside.is_some_and(|aside| aside.repeatable)
-            }
+            StepKind::Tool(_) => matches!(self.extras_of(f), Some(extras) if extras.repeatable),
             _ => false,
         };
-        passing && harmless && !around.any(asked)
+        passing && harmless && !self.has_retries_around(f)
+    }
+
+    /// Whether the manifest defines retries of a step or of one around it.
+    fn has_retries_around(&self, f: FrameId) -> bool {
+        let mut next = Some(f);
+        while let Some(f) = next {
+            if matches!(self.step_of(f), Some((_, step)) if step.policy.retry.is_some()) {
+                return true;
+            }
+            next = self.parent_of(f);
+        }
+        false
     }
 
     /// The milliseconds until a time limit certainly ends this step; waiting longer is useless.
@@ -355,21 +389,25 @@ impl MachineTurn<'_> {
         let now = self.core.clock.work_now();
         // The time limit of a try includes the wait before it.
         let mut left = step.policy.timeout_ms;
-        let mut sooner = |ms: u64| left = Some(left.map_or(ms, |known| known.min(ms)));
-        let mut at = self.core.frames.get(f).and_then(|frame| frame.parent);
-        while let Some(frame) = at.and_then(|at| self.core.frames.get(at)) {
-            if let Some(ends) = frame.aside.as_deref().and_then(|aside| aside.ends).filter(|_| frame.timer.is_some()) {
+        let mut sooner = |ms: u64| left = Some(left.unwrap_or(u64::MAX).min(ms));
+        let mut next = self.parent_of(f);
+        while let Some(around) = next
+            && let Some(frame) = self.core.frames.get(around)
+        {
+            if frame.timer.is_some()
+                && let Some(extras) = &frame.aside
+                && let Some(ends) = extras.ends
+            {
                 sooner(ends.ms_since(now));
             }
-            at = frame.parent;
+            next = frame.parent;
         }
-        let mut at = self.core.frames.get(f).map(|frame| frame.activation);
-        while let Some(call) = at.and_then(|at| self.core.activations.flow_call(at)) {
-            let budget = self.program.flows[call.flow].budget.as_ref();
-            if let Some(limit) = budget.and_then(|budget| budget.max_duration_ms) {
+        for call in self.calls_around(f) {
+            if let Some(budget) = &self.program.flows[call.flow].budget
+                && let Some(limit) = budget.max_duration_ms
+            {
                 sooner(call.began.plus_ms(limit).ms_since(now));
             }
-            at = call.caller;
         }
         left
     }
@@ -377,7 +415,7 @@ impl MachineTurn<'_> {
     /// How the enclosing structure of a step handles its failure.
     fn handled_as(&self, f: FrameId, error: &RunError) -> &'static str {
         let Some(frame) = self.core.frames.get(f) else { return "fail" };
-        let Some((_, parent)) = frame.parent.and_then(|p| self.step_of(p)) else { return "fail" };
+        let Some(parent) = self.parent_step(f) else { return "fail" };
         let place = frame.place;
         let takes_failure =
             |state: &WorkflowState| state.transitions.iter().any(|t| t.takes != MatchedOutcome::Success);
@@ -402,7 +440,7 @@ impl MachineTurn<'_> {
             let key = if self.is_same_call(f) { &frame.base } else { &frame.key };
             error.key = Some(if named { key.clone() } else { Key(escape_label(&self.program.name).into()) });
         }
-        error.location = error.location.or_else(|| limit(step, error)).or(Some(step.origin));
+        error.location = error.location.or(limit(step, error)).or(Some(step.origin));
     }
 
     fn announce(&mut self, f: FrameId, id: StepId, step: &Step) {
@@ -413,8 +451,10 @@ impl MachineTurn<'_> {
         if let Some(label) = step.span_name() {
             let key = frame.base.clone();
             // A step that offers several tools is shown by the name of the one that the model calls.
-            let called = steps::conversation::given_arguments(self, f).filter(|given| given.tool.is_some());
-            let label = called.map_or_else(|| label.clone(), |given| given.called.clone());
+            let label = match steps::conversation::given_arguments(self, f) {
+                Some(given) if given.tool.is_some() => given.called,
+                _ => label.clone(),
+            };
             let event = EventKind::StepStarted { label, kind: self.kind(id) };
             self.emit_event(&key, step.origin, event);
         }
@@ -478,7 +518,7 @@ impl MachineTurn<'_> {
 fn matches(class: &RetryOn, error: &RunError) -> bool {
     match class {
         RetryOn::Status(status) => error.cause == Some(FailureCause::Status(*status)),
-        RetryOn::Network => error.cause.as_ref().is_some_and(FailureCause::is_network),
+        RetryOn::Network => matches!(&error.cause, Some(cause) if cause.is_network()),
         RetryOn::Guardrail => error.cause == Some(FailureCause::Guardrail),
         RetryOn::Timeout => error.cause == Some(FailureCause::Timeout),
         RetryOn::Code(code) => error.code == **code,
@@ -492,7 +532,7 @@ fn delay(retry: &Retry, failed: u32, fraction: impl FnOnce() -> f64) -> u64 {
         RetryBackoff::Constant => retry.base_delay_ms,
         RetryBackoff::Linear => retry.base_delay_ms.saturating_mul(n),
         RetryBackoff::Exponential => {
-            let factor = 1u64.checked_shl(n as u32 - 1).filter(|_| n <= 63).unwrap_or(u64::MAX);
+            let factor = if n <= 63 { 1 << (n - 1) } else { u64::MAX };
             retry.base_delay_ms.saturating_mul(factor)
         }
     };

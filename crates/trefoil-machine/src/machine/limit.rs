@@ -23,8 +23,9 @@ impl MachineTurn<'_> {
 
     /// Cancels the time limit of a frame's effect.
     pub fn effect_came(&mut self, f: FrameId) {
-        let aside = self.core.frames.get_mut(f).and_then(|frame| frame.aside.as_deref_mut());
-        if let Some(key) = aside.and_then(|aside| aside.limit.take()) {
+        if let Some(extras) = self.extras_of_mut(f)
+            && let Some(key) = extras.limit.take()
+        {
             self.cancel_activity(key);
         }
     }
@@ -37,7 +38,10 @@ impl MachineTurn<'_> {
         frame.effect = false;
         let key = frame.key.clone();
         // The call was made, so its reservation counts as spent, whatever its outcome.
-        let (reserved, begun) = self.core.pending.get(&key).map_or((0, true), |p| (p.reserved, p.begun));
+        let (reserved, begun) = match self.core.pending.get(&key) {
+            Some(pending) => (pending.reserved, pending.begun),
+            None => (0, true),
+        };
         self.core.assumed = self.core.assumed.saturating_add(reserved);
         self.cancel_activity(key);
         if matches!(step.kind, StepKind::Model(_)) && !self.spend_usage(f, (None, None), (0, begun)) {

@@ -40,13 +40,17 @@ impl MachineTurn<'_> {
     pub fn put_off<'k>(&mut self, lost: impl IntoIterator<Item = &'k Key>) {
         let now = self.core.clock.work_now();
         let mut around: BTreeMap<FrameId, u64> = BTreeMap::new();
-        for pending in lost.into_iter().filter_map(|key| self.core.pending.get(key)) {
+        for key in lost {
+            let Some(pending) = self.core.pending.get(key) else { continue };
             let worked = now.ms_since(pending.asked);
-            let mut at = self.core.frames.get(pending.frame).and_then(|frame| frame.parent);
-            while let Some(f) = at.filter(|_| worked > 0) {
+            if worked == 0 {
+                continue;
+            }
+            let mut next = self.parent_of(pending.frame);
+            while let Some(f) = next {
                 let most = around.entry(f).or_default();
                 *most = worked.max(*most);
-                at = self.core.frames.get(f).and_then(|frame| frame.parent);
+                next = self.parent_of(f);
             }
         }
         for (f, worked) in around {
@@ -62,9 +66,13 @@ impl MachineTurn<'_> {
             FrameTarget::Flow(_) => steps::flow::time_limit(frame),
         };
         let Some(timer) = frame.timer.clone() else { return };
-        let is_limit = self.core.pending.get(&timer).is_some_and(|pending| pending.purpose == ActivityPurpose::Timeout);
-        let ends = frame.aside.as_deref().and_then(|aside| aside.ends).filter(|_| is_limit);
-        let (Some(ms), Some(ends)) = (limit, ends.map(|ends| ends.plus_ms(worked))) else { return };
+        let Some(pending) = self.core.pending.get(&timer) else { return };
+        if pending.purpose != ActivityPurpose::Timeout {
+            return;
+        }
+        let (Some(ms), Some(extras)) = (limit, &frame.aside) else { return };
+        let Some(ends) = extras.ends else { return };
+        let ends = ends.plus_ms(worked);
         if let Some(frame) = self.core.frames.get_mut(f) {
             frame.aside.get_or_insert_default().ends = Some(ends);
         }
@@ -75,10 +83,13 @@ impl MachineTurn<'_> {
     fn put_off_budget(&mut self, f: FrameId, worked: u64) {
         let Some(frame) = self.core.frames.get(f) else { return };
         let FrameTarget::Flow(flow) = frame.what else { return };
-        let (timer, activation) = (frame.aside.as_deref().and_then(|aside| aside.budget.clone()), frame.activation);
-        let budget = self.program.flows[flow].budget.as_ref();
-        let Some(limit) = budget.and_then(|budget| budget.max_duration_ms) else { return };
-        let Some(call) = self.core.activations.flow_call_mut(activation) else { return };
+        let timer = match &frame.aside {
+            Some(extras) => extras.budget.clone(),
+            None => None,
+        };
+        let Some(budget) = &self.program.flows[flow].budget else { return };
+        let Some(limit) = budget.max_duration_ms else { return };
+        let Some(call) = self.core.activations.flow_call_mut(frame.activation) else { return };
         call.began = call.began.plus_ms(worked);
         let ms = limit.saturating_add(1);
         let due = DueTime::Work(call.began.plus_ms(ms));
@@ -93,11 +104,11 @@ impl MachineTurn<'_> {
         self.core.clock.advance_to(RunMs(at_ms));
         self.put_off([key]);
         let now = self.core.clock.work_now();
-        if let Some(pending) = self.core.pending.get_mut(key) {
-            pending.asked = now;
-        }
-        let Some(f) = self.core.pending.get(key).map(|pending| pending.frame) else { return };
-        let Some(ms) = self.step_of(f).and_then(|(_, step)| step.policy.timeout_ms) else { return };
+        let Some(pending) = self.core.pending.get_mut(key) else { return };
+        pending.asked = now;
+        let f = pending.frame;
+        let Some((_, step)) = self.step_of(f) else { return };
+        let Some(ms) = step.policy.timeout_ms else { return };
         let Some(frame) = self.core.frames.get_mut(f) else { return };
         let Some(timer) = frame.timer.clone() else { return };
         frame.aside.get_or_insert_default().ends = Some(self.core.clock.work_now().plus_ms(ms));
@@ -147,12 +158,13 @@ impl MachineTurn<'_> {
         for f in frames.into_iter().rev() {
             // The time limits of an effect belong to the new request.
             self.effect_came(f);
-            let timer = self.core.frames.get_mut(f).and_then(|frame| {
-                if let Some(aside) = frame.aside.as_deref_mut() {
-                    aside.same_call = false;
+            let mut timer = None;
+            if let Some(frame) = self.core.frames.get_mut(f) {
+                timer = frame.timer.take();
+                if let Some(extras) = &mut frame.aside {
+                    extras.same_call = false;
                 }
-                frame.timer.take()
-            });
+            }
             if let Some(key) = timer {
                 self.cancel_activity(key);
             }

@@ -6,6 +6,9 @@ use crate::error::{FailureCause, RunError};
 
 /// Whether a failure is a guardrail's rejection that no failure policy may handle.
 pub fn goes_up(step: &Step, error: &RunError) -> bool {
-    let retried = || step.policy.retry.as_ref().is_some_and(|r| r.on.contains(&RetryOn::Guardrail));
-    error.code == "GUARDRAIL_VIOLATION" && !(error.cause == Some(FailureCause::Guardrail) && retried())
+    if error.code != "GUARDRAIL_VIOLATION" {
+        return false;
+    }
+    let is_retried = matches!(&step.policy.retry, Some(retry) if retry.on.contains(&RetryOn::Guardrail));
+    !(is_retried && error.cause == Some(FailureCause::Guardrail))
 }

@@ -59,13 +59,15 @@ impl PreparedProgram {
     pub fn new(program: Arc<Program>) -> Arc<Self> {
         let mut steps: IndexVec<StepId, StepFacts> = program.steps.iter().map(facts).collect();
         for (id, flow) in program.flows.entries() {
-            let entry = id == program.entry;
-            KeySegments::default().assign(&program, flow.body, entry.then_some(&*flow.name), &mut steps);
+            let entry_name = if id == program.entry { Some(&*flow.name) } else { None };
+            KeySegments::default().assign(&program, flow.body, entry_name, &mut steps);
         }
         for step in &program.steps {
             let StepKind::Conversation(it) = &step.kind else { continue };
-            for offer in it.offers.iter().filter(|offer| offer.all) {
-                steps[offer.step].is_listed = true;
+            for offer in &it.offers {
+                if offer.all {
+                    steps[offer.step].is_listed = true;
+                }
             }
         }
         let tracks_spending = reads(&program, |s| matches!(s, Source::Spent(slots) if !slots.is_empty()));
@@ -75,7 +77,8 @@ impl PreparedProgram {
         };
         let has_holes =
             reads(&program, |s| matches!(s, Source::Environment | Source::Secrets)) || program.steps.iter().any(sends);
-        let limits_cost = program.flows.iter().any(|f| f.budget.as_ref().is_some_and(|b| b.max_cost_micro.is_some()));
+        let limits_cost =
+            program.flows.iter().any(|f| matches!(&f.budget, Some(budget) if budget.max_cost_micro.is_some()));
         let schemas = ProgramSchemas::new(program.clone());
         let conceals = guard::concealing_guards(&program);
         let stored_input = StoredInput::for_program(&program, &conceals);
@@ -106,8 +109,11 @@ impl PreparedProgram {
 
     /// The key segment of a judge of an `Attempts` step.
     pub fn judge_segment(&self, step: StepId, validator: usize, judge: usize) -> &str {
-        let names = self.steps[step].judges.get(validator);
-        names.and_then(|n| n.get(judge)).map_or("", |n| n)
+        let Some(names) = self.steps[step].judges.get(validator) else { return "" };
+        match names.get(judge) {
+            Some(name) => name,
+            None => "",
+        }
     }
 
     /// The order of a graph step's nodes.
@@ -133,9 +139,13 @@ impl PreparedProgram {
                 Some(label) if labels.get(before) == Some(label) => before + 1,
                 Some(_) => continue,
             };
-            let bodies = walk::callees_of(step).into_iter().map(|flow| program.flows[flow].body);
             let count = open.len();
-            open.extend(walk::children_of(step).into_iter().chain(bodies).map(|step| (step, at)));
+            for child in walk::children_of(step) {
+                open.push((child, at));
+            }
+            for flow in walk::callees_of(step) {
+                open.push((program.flows[flow].body, at));
+            }
             if open.len() == count && at == labels.len() && step.kind.step_info().has_activity {
                 found.push(id);
             }
@@ -187,10 +197,17 @@ fn facts(step: &Step) -> StepFacts {
 
 /// Whether a source of this kind is read anywhere in a program.
 fn reads(program: &Program, wanted: impl Fn(&Source) -> bool) -> bool {
-    let of_steps = program.steps.iter().flat_map(walk::evaluated_by_step);
     let mut found = false;
-    for evaluated in of_steps.chain(program.flows.iter().flat_map(walk::evaluated_by_flow)) {
-        evaluated.visit_sources(&mut |source| found |= wanted(source));
+    let mut look = |source: &Source| found |= wanted(source);
+    for step in &program.steps {
+        for evaluated in walk::evaluated_by_step(step) {
+            evaluated.visit_sources(&mut look);
+        }
+    }
+    for flow in &program.flows {
+        for evaluated in walk::evaluated_by_flow(flow) {
+            evaluated.visit_sources(&mut look);
+        }
     }
     found
 }
@@ -209,10 +226,17 @@ impl KeySegments {
         let mut stack = vec![(body, String::new(), false)];
         while let Some((id, before, named)) = stack.pop() {
             let (step, facts) = (&program.steps[id], &mut steps[id]);
-            let mut segment = step.label.as_deref().filter(|_| !named).map(key::escape_label).unwrap_or_default();
+            let mut segment = match &step.label {
+                Some(label) if !named => key::escape_label(label),
+                _ => String::new(),
+            };
             let effect = step.kind.step_info().has_activity;
-            if effect && segment.is_empty() && before.is_empty() {
-                segment = entry.map(key::escape_label).unwrap_or_default();
+            if let Some(entry) = entry
+                && effect
+                && segment.is_empty()
+                && before.is_empty()
+            {
+                segment = key::escape_label(entry);
             }
             let taken = if effect { &mut self.effects } else { &mut self.structure };
             let mut path = join_path(&before, &segment);
@@ -227,28 +251,32 @@ impl KeySegments {
             }
             facts.segment = segment.as_str().into();
             if let StepKind::Attempts(attempts) = &step.kind {
-                let body = program.steps[attempts.body].label.as_deref();
-                let mut names: BTreeMap<String, u32> = body.map(|l| (key::escape_label(l), 1)).into_iter().collect();
+                let mut names: BTreeMap<String, u32> = BTreeMap::new();
+                if let Some(label) = &program.steps[attempts.body].label {
+                    names.insert(key::escape_label(label), 1);
+                }
                 facts.judges = attempts.validators.iter().map(|v| judge_names(&v.kind, &mut names)).collect();
             }
-            let children = step.named_children().into_iter().rev();
-            stack.extend(children.map(|(child, name)| (child, path_inside(step, &path, name), name.is_some())));
+            for (child, name) in step.named_children().into_iter().rev() {
+                stack.push((child, path_inside(step, &path, name), name.is_some()));
+            }
         }
     }
 }
 
 fn judge_names(kind: &ValidatorKind, taken: &mut BTreeMap<String, u32>) -> Vec<Arc<str>> {
     let ValidatorKind::Judges { judges, .. } = kind else { return Vec::new() };
-    let name = |name: &str| {
-        let mut name = key::escape_label(name);
+    let mut names = Vec::with_capacity(judges.len());
+    for judge in judges {
+        let mut name = key::escape_label(&judge.name);
         let count = taken.entry(name.clone()).or_insert(0);
         *count += 1;
         if *count > 1 {
             name.push_str(&format!("~{count}"));
         }
-        Arc::from(name)
-    };
-    judges.iter().map(|j| &*j.name).map(name).collect()
+        names.push(Arc::from(name));
+    }
+    names
 }
 
 /// Whether a structure may need its own timers or questions, or adds marks to its key for its children.

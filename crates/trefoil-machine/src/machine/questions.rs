@@ -31,32 +31,34 @@ impl MachineTurn<'_> {
         let key = self.own_activity(f, ActivityPurpose::Decide, request, |path, above| {
             path.push_own_name("decide", above).push_digits(digits);
         });
-        let aside = self.core.frames.get_mut(f).and_then(|f| f.aside.as_deref_mut());
-        if let (Some(aside), Some(key)) = (aside, key) {
+        if let (Some(aside), Some(key)) = (self.extras_of_mut(f), key) {
             aside.asking.push(PendingQuestion { key, question: asked, tasks: vec![task], places });
         }
     }
 
     /// There is no answer: the step fails at the place of the hole that could not be filled.
     pub fn fail_question(&mut self, f: FrameId, key: &Key, mut error: RunError) {
-        let aside = self.core.frames.get_mut(f).and_then(|f| f.aside.as_deref_mut());
-        let asking = aside.and_then(|a| {
-            let at = a.asking.iter().position(|a| a.key == *key)?;
-            Some(a.asking.swap_remove(at))
-        });
-        let at = asking.zip(error.interpolation.as_ref()).and_then(|(asking, unresolved)| {
-            asking.places.iter().find(|(path, _)| *path == unresolved.expression).map(|(_, at)| *at)
-        });
-        error.location = error.location.or(at);
+        if let Some(asking) = self.take_question(f, key)
+            && let Some(unresolved) = &error.interpolation
+            && let Some((_, place)) = asking.places.iter().find(|(path, _)| *path == unresolved.expression)
+        {
+            error.location = error.location.or(Some(*place));
+        }
         self.push_task(MachineTask::Settle(f, FrameOutcome::Failed(Box::new(error))));
+    }
+
+    fn take_question(&mut self, f: FrameId, key: &Key) -> Option<PendingQuestion> {
+        let aside = self.extras_of_mut(f)?;
+        let at = aside.asking.iter().position(|asking| asking.key == *key)?;
+        Some(aside.asking.swap_remove(at))
     }
 
     /// An answer has arrived: the tasks that wait for it continue.
     pub fn answer_question(&mut self, f: FrameId, key: &Key, answer: bool) {
-        let Some(aside) = self.core.frames.get_mut(f).and_then(|f| f.aside.as_deref_mut()) else { return };
-        let Some(at) = aside.asking.iter().position(|a| a.key == *key) else { return };
-        let asking = aside.asking.swap_remove(at);
-        aside.decided.push((asking.question, answer));
+        let Some(asking) = self.take_question(f, key) else { return };
+        if let Some(aside) = self.extras_of_mut(f) {
+            aside.decided.push((asking.question, answer));
+        }
         self.core.tasks.extend(asking.tasks.into_iter().rev());
     }
 }

@@ -28,8 +28,14 @@ pub fn still_needed(
 ) -> UsedAmounts {
     let mut needs = NeedsAnalysis::new(program, &core.flags, like);
     let except = except.and_then(|f| core.frames.get(f));
-    let others = core.frames.iter().filter(|frame| except.is_none_or(|except| !std::ptr::eq(*frame, except)));
-    others.map(|frame| needs.of_frame(core, frame)).fold(NOTHING, UsedAmounts::sum_with)
+    let mut total = NOTHING;
+    for frame in core.frames.iter() {
+        let is_excepted = matches!(except, Some(except) if std::ptr::eq(frame, except));
+        if !is_excepted {
+            total = total.sum_with(needs.of_frame(core, frame));
+        }
+    }
+    total
 }
 
 /// The number of model calls for this number of calls of a flow.
@@ -39,7 +45,7 @@ pub fn calls_for(program: &Program, core: &RunState, items: u32, body: FlowId) -
 
 /// The indices of a frame's children.
 fn places<'c>(core: &'c RunState, frame: &Frame) -> impl Iterator<Item = u32> + 'c {
-    let child = |id: Option<FrameId>| id.and_then(|id| core.frames.get(id));
+    let child = |id: Option<FrameId>| core.frames.get(id?);
     std::iter::successors(child(frame.first_child), move |frame| child(frame.next)).map(|frame| frame.place)
 }
 
@@ -78,8 +84,10 @@ impl<'p> NeedsAnalysis<'p> {
             (FrameState::Graph(running), StepKind::Graph(graph)) => self.of_graph(graph, Some(running)),
             (FrameState::StateMachine(_), StepKind::StateMachine(machine)) => {
                 let ways = self.of_states(machine);
-                let state = places(core, frame).next().map(|place| &machine.states[StateId(place)]);
-                state.and_then(|state| after(state, &ways)).unwrap_or(NOTHING)
+                match places(core, frame).next() {
+                    Some(place) => after(&machine.states[StateId(place)], &ways).unwrap_or(NOTHING),
+                    None => NOTHING,
+                }
             }
             (FrameState::Attempts(running), StepKind::Attempts(_)) if running.left == 0 => {
                 self.of_flows(walk::callees_of(step))
@@ -103,7 +111,11 @@ impl<'p> NeedsAnalysis<'p> {
     }
 
     fn of_steps<'i>(&mut self, steps: impl Iterator<Item = &'i StepId>) -> UsedAmounts {
-        steps.map(|id| self.of_step(*id)).fold(NOTHING, UsedAmounts::sum_with)
+        let mut total = NOTHING;
+        for id in steps {
+            total = total.sum_with(self.of_step(*id));
+        }
+        total
     }
 
     fn of_step(&mut self, id: StepId) -> UsedAmounts {
@@ -145,14 +157,18 @@ impl<'p> NeedsAnalysis<'p> {
     }
 
     fn of_flows(&mut self, flows: Vec<FlowId>) -> UsedAmounts {
-        flows.into_iter().map(|flow| self.of_flow(flow)).fold(NOTHING, UsedAmounts::sum_with)
+        let mut total = NOTHING;
+        for flow in flows {
+            total = total.sum_with(self.of_flow(flow));
+        }
+        total
     }
 
     /// The nodes that certainly run. `running`: what is known of a graph that runs; its nodes in progress are not counted.
     fn of_graph(&mut self, graph: &StepGraph, running: Option<&RunningNodes>) -> UsedAmounts {
-        let state = |at: NodeId| running.map(|running| &running.nodes[at]);
-        let is_begun = |at: NodeId| state(at).is_some_and(|node| node.waits_for == 0 || node.ended);
-        let is_to_run = |at| state(at).is_some_and(|node| !node.ended && (node.taken || node.waits_for == 0));
+        let state = |at: NodeId| Some(&running?.nodes[at]);
+        let is_begun = |at: NodeId| matches!(state(at), Some(node) if node.waits_for == 0 || node.ended);
+        let is_to_run = |at| matches!(state(at), Some(node) if !node.ended && (node.taken || node.waits_for == 0));
         let mut runs: IndexVec<NodeId, bool> = graph.nodes.element_ids().map(is_to_run).collect();
         let mut is_changed = true;
         while std::mem::take(&mut is_changed) {
@@ -164,19 +180,25 @@ impl<'p> NeedsAnalysis<'p> {
                 }
             }
         }
-        let certain = graph.nodes.entries().filter(|(at, _)| runs[*at] && !is_begun(*at));
-        self.of_steps(certain.map(|(_, node)| &node.step))
+        let mut total = NOTHING;
+        for (at, node) in graph.nodes.entries() {
+            if runs[at] && !is_begun(at) {
+                total = total.sum_with(self.of_step(node.step));
+            }
+        }
+        total
     }
 
     /// What is needed from each state on, including it. `None`: it leads to no end.
     fn of_states(&mut self, machine: &StateMachine) -> IndexVec<StateId, Option<UsedAmounts>> {
-        let own: Vec<UsedAmounts> = machine.states.iter().map(|state| self.of_step(state.step)).collect();
-        let mut ways: IndexVec<StateId, Option<UsedAmounts>> = own.iter().map(|_| None).collect();
+        let own = machine.states.map(|state| self.of_step(state.step));
+        let mut ways: IndexVec<StateId, Option<UsedAmounts>> = own.map(|_| None);
         // Each pass makes the ways right that have one more state.
         for _ in 0..own.len() {
-            let states = machine.states.iter().zip(&own);
-            let next: IndexVec<StateId, _> =
-                states.map(|(state, own)| after(state, &ways).map(|after| after.sum_with(*own))).collect();
+            let mut next = IndexVec::default();
+            for (id, state) in machine.states.entries() {
+                next.push(after(state, &ways).map(|way| way.sum_with(own[id])));
+            }
             if next == ways {
                 break;
             }
@@ -195,6 +217,16 @@ fn after(state: &WorkflowState, ways: &IndexVec<StateId, Option<UsedAmounts>>) -
     if state.may_end() {
         return Some(NOTHING);
     }
-    let next = state.transitions.iter().filter(|transition| transition.takes != MatchedOutcome::Failure);
-    next.filter_map(|transition| ways[transition.target]).reduce(UsedAmounts::minimum_with)
+    let mut cheapest: Option<UsedAmounts> = None;
+    for transition in &state.transitions {
+        if transition.takes == MatchedOutcome::Failure {
+            continue;
+        }
+        let Some(way) = ways[transition.target] else { continue };
+        cheapest = Some(match cheapest {
+            Some(known) => known.minimum_with(way),
+            None => way,
+        });
+    }
+    cheapest
 }

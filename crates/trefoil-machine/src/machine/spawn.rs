@@ -50,7 +50,10 @@ impl MachineTurn<'_> {
         call: RunningFlow,
     ) -> Result<(), EvalStop> {
         self.count_step()?;
-        let depth = caller.and_then(|a| self.core.activations.flow_call(a)).map_or(0, |c| c.depth + 1);
+        let depth = match caller.and_then(|caller| self.core.activations.flow_call(caller)) {
+            Some(call) => call.depth + 1,
+            None => 0,
+        };
         if depth > MAX_DEPTH {
             return Err(
                 RunError::new("LIMIT_EXCEEDED", format!("calls are nested more than {MAX_DEPTH} levels deep")).into()
@@ -67,13 +70,21 @@ impl MachineTurn<'_> {
 
     fn insert(&mut self, mut frame: Frame) {
         let parent = frame.parent;
-        let next = parent.and_then(|p| self.core.frames.get(p)).and_then(|p| p.first_child);
-        frame.next = next;
+        if let Some(parent) = parent
+            && let Some(parent) = self.core.frames.get(parent)
+        {
+            frame.next = parent.first_child;
+        }
+        let next = frame.next;
         let id = self.core.frames.insert(frame);
-        if let Some(next) = next.and_then(|n| self.core.frames.get_mut(n)) {
+        if let Some(next) = next
+            && let Some(next) = self.core.frames.get_mut(next)
+        {
             next.previous = Some(id);
         }
-        if let Some(parent) = parent.and_then(|p| self.core.frames.get_mut(p)) {
+        if let Some(parent) = parent
+            && let Some(parent) = self.core.frames.get_mut(parent)
+        {
             parent.first_child = Some(id);
         }
         self.push_task(MachineTask::Begin(id));
@@ -121,11 +132,14 @@ impl MachineTurn<'_> {
     /// How many enclosing frames have the same key: structures without a label.
     fn sharing(&self, f: FrameId) -> u32 {
         let Some(frame) = self.core.frames.get(f) else { return 0 };
-        let mut above = frame.parent.and_then(|p| self.core.frames.get(p));
+        let mut next = frame.parent;
         let mut count = 0;
-        while let Some(next) = above.filter(|a| a.key == frame.key) {
+        while let Some(above) = next
+            && let Some(above) = self.core.frames.get(above)
+            && above.key == frame.key
+        {
             count += 1;
-            above = next.parent.and_then(|p| self.core.frames.get(p));
+            next = above.parent;
         }
         count
     }
@@ -141,14 +155,16 @@ impl MachineTurn<'_> {
     /// The labels of the steps around a frame and its own label, outermost first.
     pub fn step_labels(&self, f: FrameId) -> Arc<[Arc<str>]> {
         let mut labels = Vec::new();
-        let mut at = Some(f);
-        while let Some(frame) = at.and_then(|f| self.core.frames.get(f)) {
+        let mut next = Some(f);
+        while let Some(f) = next
+            && let Some(frame) = self.core.frames.get(f)
+        {
             if let FrameTarget::Step(step) = frame.what
-                && let Some(label) = self.program.steps[step].label.as_ref()
+                && let Some(label) = &self.program.steps[step].label
             {
                 labels.push(label.clone());
             }
-            at = frame.parent;
+            next = frame.parent;
         }
         labels.reverse();
         labels.into()

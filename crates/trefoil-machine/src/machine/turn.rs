@@ -7,10 +7,10 @@ use trefoil_ir::{Program, Step, StepId};
 use trefoil_syntax::Location;
 use trefoil_template::Value;
 
-use super::activation::Activation;
+use super::activation::{Activation, ActivationId};
 use super::arena::GenerationalArena;
 use super::eval::{EvalContext, EvalStop};
-use super::frame::{Frame, FrameId, FrameOutcome, FrameTarget, MachineTask};
+use super::frame::{Frame, FrameExtras, FrameId, FrameOutcome, FrameTarget, MachineTask};
 use super::prepared_program::PreparedProgram;
 use super::trail::OriginTrail;
 use super::{MachineCommand, MachineEvent, MachineOutput};
@@ -119,9 +119,14 @@ impl RunState {
     }
 
     /// Micro-dollars that are reserved for some of the calls in progress.
-    pub fn reserved_cost(&self, of: impl Fn(&PendingActivity) -> bool) -> u64 {
-        let reserved = self.pending.values().filter(|pending| pending.reserved > 0 && of(pending));
-        reserved.map(|pending| pending.reserved).fold(0, u64::saturating_add)
+    pub fn reserved_cost(&self, counts: impl Fn(&PendingActivity) -> bool) -> u64 {
+        let mut reserved: u64 = 0;
+        for pending in self.pending.values() {
+            if pending.reserved > 0 && counts(pending) {
+                reserved = reserved.saturating_add(pending.reserved);
+            }
+        }
+        reserved
     }
 
     /// The state before the start.
@@ -184,6 +189,32 @@ impl<'p> MachineTurn<'p> {
         }
     }
 
+    /// The frame that a frame belongs to.
+    pub fn parent_of(&self, f: FrameId) -> Option<FrameId> {
+        self.core.frames.get(f)?.parent
+    }
+
+    /// The step of that frame.
+    pub fn parent_step(&self, f: FrameId) -> Option<&'p Step> {
+        let (_, step) = self.step_of(self.parent_of(f)?)?;
+        Some(step)
+    }
+
+    /// The activation of a frame.
+    pub fn activation_of(&self, f: FrameId) -> Option<ActivationId> {
+        Some(self.core.frames.get(f)?.activation)
+    }
+
+    /// The extras of a frame, if it has any.
+    pub fn extras_of(&self, f: FrameId) -> Option<&FrameExtras> {
+        self.core.frames.get(f)?.aside.as_deref()
+    }
+
+    /// The same, mutable.
+    pub fn extras_of_mut(&mut self, f: FrameId) -> Option<&mut FrameExtras> {
+        self.core.frames.get_mut(f)?.aside.as_deref_mut()
+    }
+
     /// The evaluation context of a frame.
     pub fn eval_context<'t>(
         &'t self,
@@ -191,18 +222,25 @@ impl<'p> MachineTurn<'p> {
         result: Option<&'t Value>,
         failure: Option<&'t str>,
     ) -> EvalContext<'t> {
-        let frame = self.core.frames.get(f);
-        EvalContext {
+        let mut context = EvalContext {
             activations: &self.core.activations,
-            activation: frame.map_or(super::arena::ArenaId::NONE, |f| f.activation),
+            activation: ActivationId::NONE,
             result,
             failure,
             run: &self.core.run,
-            decided: frame.and_then(|f| f.aside.as_deref()).map_or(&[], |a| &a.decided),
-            by: frame.map(|f| &f.base),
+            decided: &[],
+            by: None,
             made: &self.core.made,
             trails: true,
+        };
+        if let Some(frame) = self.core.frames.get(f) {
+            context.activation = frame.activation;
+            context.by = Some(&frame.base);
+            if let Some(extras) = &frame.aside {
+                context.decided = &extras.decided;
+            }
         }
+        context
     }
 
     /// The same, for an expression about the child of a structure that has just ended.
@@ -218,7 +256,10 @@ impl<'p> MachineTurn<'p> {
 
     /// The key of the child that has just ended.
     pub fn ended_child(&self, f: FrameId, place: u32) -> Option<&Key> {
-        self.core.ended.as_ref().filter(|(parent, at, _)| (*parent, *at) == (f, place)).map(|(_, _, key)| key)
+        match &self.core.ended {
+            Some((parent, at, key)) if (*parent, *at) == (f, place) => Some(key),
+            _ => None,
+        }
     }
 
     /// Records the origin of the value just written to a slot of a frame's activation. Costs nothing if the run does
@@ -253,7 +294,8 @@ impl<'p> MachineTurn<'p> {
 
     /// Emits the verdict about a frame's text.
     pub fn emit_verdict(&mut self, f: FrameId, verdict: crate::guard::Verdict) {
-        if let (Some((_, step)), Some(key)) = (self.step_of(f), self.core.frames.get(f).map(|f| f.base.clone())) {
+        if let (Some((_, step)), Some(frame)) = (self.step_of(f), self.core.frames.get(f)) {
+            let key = frame.base.clone();
             self.emit_event(&key, step.origin, EventKind::Verdict(verdict));
         }
     }

@@ -24,9 +24,11 @@ pub struct JudgeVerdict {
 
 /// Reads an answer as a verdict: an object, or text that contains one. The error is a message.
 pub fn parse_verdict(answer: &Value, weight: f64) -> Result<JudgeVerdict, String> {
-    let is_object = |value: &Value| value.as_object().map(|_| ()).ok_or_else(String::new);
-    let parsed = answer.as_str().and_then(|text| find_json(text, &is_object).ok());
-    let answer = parsed.unwrap_or_else(|| answer.clone());
+    let is_object = |value: &Value| if value.as_object().is_some() { Ok(()) } else { Err(String::new()) };
+    let answer = match answer.as_str().and_then(|text| find_json(text, &is_object).ok()) {
+        Some(object) => object,
+        None => answer.clone(),
+    };
     let Some(object) = answer.as_object() else { return Err("the answer is not a verdict".to_owned()) };
     let score = match object.get("score") {
         None | Some(Value::Null) => return Err("the verdict has no `score`".to_owned()),
@@ -43,7 +45,8 @@ pub fn parse_verdict(answer: &Value, weight: f64) -> Result<JudgeVerdict, String
 /// The object with a score in a text, whatever else is in it.
 pub fn find_verdict(text: &str) -> Option<Value> {
     let scored = |value: &Value| {
-        ["score", "confidence"].iter().any(|key| value.get(key).is_some()).then_some(()).ok_or_else(String::new)
+        let is_scored = value.get("score").is_some() || value.get("confidence").is_some();
+        if is_scored { Ok(()) } else { Err(String::new()) }
     };
     find_json(text, &scored).ok()
 }

@@ -11,8 +11,8 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use trefoil_ir::{BoundCondition, BoundTemplate, JsonType, Source, ValueExpression};
-use trefoil_syntax::{Location, Span};
-use trefoil_template::{EvalError, HoleQuestion, Reference, Value, ValueObject, has_too_many_nodes, limits};
+use trefoil_syntax::Location;
+use trefoil_template::{EvalError, HoleQuestion, Value, ValueObject, has_too_many_nodes, limits};
 
 use super::activation::{Activation, ActivationId};
 use super::arena::GenerationalArena;
@@ -129,13 +129,20 @@ impl EvalContext<'_> {
                 all.into_value()
             }
             ValueExpression::Join { parts, separator, otherwise } => {
-                let mut found = parts.iter().filter_map(|s| self.read_source(s)).filter(|v| !v.is_null());
-                let Some(first) = found.next() else { return self.value(otherwise) };
                 let mut all = MaskedTextBuilder::default();
-                all.push_unless_null(&first);
-                for value in found {
-                    all.push_text(separator);
+                let mut is_first = true;
+                for part in parts {
+                    let Some(value) = self.read_source(part) else { continue };
+                    if value.is_null() {
+                        continue;
+                    }
+                    if !std::mem::take(&mut is_first) {
+                        all.push_text(separator);
+                    }
                     all.push_unless_null(&value);
+                }
+                if is_first {
+                    return self.value(otherwise);
                 }
                 all.into_value()
             }
@@ -155,7 +162,10 @@ impl EvalContext<'_> {
                 if blocks::parse_blocks(&value).is_some() { value } else { text::text_of(&value) }
             }
             ValueExpression::If { source, then, otherwise } => {
-                let truth = self.read_source(source).map_or(Ok(false), |value| self.truth(value))?;
+                let truth = match self.read_source(source) {
+                    Some(value) => self.truth(value)?,
+                    None => false,
+                };
                 self.value(if truth { then } else { otherwise })?
             }
             ValueExpression::Structured(inner) => {
@@ -176,16 +186,16 @@ impl EvalContext<'_> {
                 coerce(value, *kind)
             }
             ValueExpression::Consensus { verdicts, consensus: rules } => {
-                let outputs = verdicts.iter().map(|ballot| {
-                    let value = self.value(&ballot.value)?;
-                    Ok(consensus::EvaluatedBallot {
+                let mut ballots = Vec::new();
+                for ballot in verdicts {
+                    ballots.push(consensus::EvaluatedBallot {
                         by: &ballot.by,
-                        value,
+                        value: self.value(&ballot.value)?,
                         weight: ballot.weight,
                         failed: self.cause(&ballot.value),
-                    })
-                });
-                consensus::of_outputs(&outputs.collect::<Result<Vec<_>, EvalStop>>()?, rules)?
+                    });
+                }
+                consensus::of_outputs(&ballots, rules)?
             }
         })
     }
@@ -194,7 +204,8 @@ impl EvalContext<'_> {
     fn cause(&self, expr: &ValueExpression) -> Option<Arc<str>> {
         let ValueExpression::Read(Source::Slot(slot)) = expr else { return None };
         let call = self.activations.flow_call(self.activation)?;
-        call.failures.iter().find(|(failed, _)| failed == slot).map(|(_, why)| why.clone())
+        let (_, why) = call.failures.iter().find(|(failed, _)| failed == slot)?;
+        Some(why.clone())
     }
 
     /// A text in a text position.
@@ -221,8 +232,10 @@ impl EvalContext<'_> {
             return Ok(value);
         }
         let file = text.origin.file;
-        let references = text.template.references().iter().zip(&text.spans);
-        let places = references.map(|(r, span)| (r.dotted_path(), Location::new(file, *span))).collect();
+        let mut places = Vec::new();
+        for (reference, span) in text.template.references().iter().zip(&text.spans) {
+            places.push((reference.dotted_path(), Location::new(file, *span)));
+        }
         Err(EvalStop::Ask(Box::new(DriverQuestion { question, places })))
     }
 
@@ -243,18 +256,17 @@ impl EvalContext<'_> {
     /// The names and values that a condition reads, formatted for messages: `review.score` is 0.4.
     pub fn describe_values(&self, cond: &BoundCondition) -> Vec<String> {
         let scope = EvalScope::new(self, &cond.sources, cond.condition.references());
-        let show = |(reference, value): (&Reference, Option<Value>)| {
-            let value = match value.as_ref().map(Value::to_text) {
+        let mut seen: Vec<String> = Vec::new();
+        for (reference, value) in cond.condition.evaluated_references(&scope) {
+            let text = value.as_ref().map(Value::to_text);
+            let shown = match text {
                 None => "missing".to_owned(),
                 Some(text) if text.is_empty() => "empty".to_owned(),
                 Some(text) => crate::text::shorten_text(&text, 60),
             };
-            format!("`{}` is {value}", reference.dotted_path())
-        };
-        let mut seen: Vec<String> = Vec::new();
-        for value in cond.condition.evaluated_references(&scope).into_iter().map(show) {
-            if !seen.contains(&value) {
-                seen.push(value);
+            let description = format!("`{}` is {shown}", reference.dotted_path());
+            if !seen.contains(&description) {
+                seen.push(description);
             }
         }
         seen
@@ -264,10 +276,11 @@ impl EvalContext<'_> {
     pub fn missing_scores(&self, cond: &BoundCondition) -> Vec<MissingScore> {
         let references = cond.condition.references();
         let scope = EvalScope::new(self, &cond.sources, references);
-        let describe = |(at, value): (usize, Option<Value>)| {
-            let reference = references.get(at)?;
-            let (read, what) = (reference.dotted_path(), reference.path.last()?.name.clone());
-            let value = value.filter(|value| !value.is_null());
+        let mut missing = Vec::new();
+        for (at, value) in cond.condition.invalid_scores(&scope) {
+            let Some(reference) = references.get(at) else { continue };
+            let Some(last) = reference.path.last() else { continue };
+            let read = reference.dotted_path();
             let seen = match value {
                 Some(Value::Str(text)) => {
                     format!(
@@ -275,25 +288,28 @@ impl EvalContext<'_> {
                         crate::text::shorten_text(&text, 60)
                     )
                 }
-                Some(value) => {
+                Some(value) if !value.is_null() => {
                     format!("`{read}` is {}, not a number from 0 to 1", crate::text::shorten_text(&value.to_text(), 60))
                 }
-                None if self.is_in_text(cond.sources.get(reference.binding.source as usize)) => {
+                _ if self.is_in_text(cond.sources.get(reference.binding.source as usize)) => {
                     format!("`{read}` is missing, because the answer is text, not JSON")
                 }
-                None => format!("`{read}` is missing"),
+                _ => format!("`{read}` is missing"),
             };
-            Some(MissingScore { what, read: format!("`{read}`"), seen })
-        };
-        cond.condition.invalid_scores(&scope).into_iter().filter_map(describe).collect()
+            missing.push(MissingScore { what: last.name.clone(), read: format!("`{read}`"), seen });
+        }
+        missing
     }
 
     /// Whether a source is a member of something that is a text.
     fn is_in_text(&self, source: Option<&Source>) -> bool {
         let Some(Source::Member(slot, path)) = source else { return false };
-        let around = path.split_last().filter(|(_, around)| !around.is_empty());
-        let around = around.and_then(|(_, around)| self.read_source(&Source::Member(*slot, around.to_vec())));
-        around.is_some_and(|value| value.as_str().is_some())
+        let Some((_, around)) = path.split_last() else { return false };
+        if around.is_empty() {
+            return false;
+        }
+        let around = self.read_source(&Source::Member(*slot, around.to_vec()));
+        matches!(around, Some(value) if value.as_str().is_some())
     }
 
     fn truth(&self, value: Value) -> Result<bool, EvalStop> {
@@ -321,7 +337,8 @@ impl EvalContext<'_> {
             return None;
         }
         let asked = QuestionContent::from_question(question);
-        self.decided.iter().find(|(known, _)| *known == asked).map(|(_, answer)| *answer)
+        let (_, answer) = self.decided.iter().find(|(known, _)| *known == asked)?;
+        Some(*answer)
     }
 }
 
@@ -329,9 +346,12 @@ fn stop(error: EvalError, text: &BoundTemplate) -> EvalStop {
     match error {
         EvalError::Undecided(question) => question.into(),
         EvalError::Undefined { ref span, .. } => {
-            let same = |r: &Reference| r.span == *span;
-            let at = text.template.references().iter().position(same).and_then(|i| text.spans.get(i));
-            eval_failure(&error, at.map_or(text.origin, |s: &Span| Location::new(text.origin.file, *s)))
+            let mut references = text.template.references().iter().zip(&text.spans);
+            let origin = match references.find(|(reference, _)| reference.span == *span) {
+                Some((_, place)) => Location::new(text.origin.file, *place),
+                None => text.origin,
+            };
+            eval_failure(&error, origin)
         }
         other => eval_failure(&other, text.origin),
     }
@@ -361,10 +381,7 @@ fn coerce(value: Value, kind: JsonType) -> Value {
     let text = text.trim();
     match kind {
         JsonType::Integer => text.parse::<i64>().ok().into(),
-        JsonType::Number => match text.parse::<f64>().ok().filter(|n| n.is_finite()) {
-            Some(number) => text.parse::<i64>().map_or_else(|_| number.into(), Value::from),
-            None => Value::Null,
-        },
+        JsonType::Number => parse_number(text),
         JsonType::Boolean => (text == "true").into(),
         JsonType::Object | JsonType::List => match (kind, Value::parse(strip_fence(text)).unwrap_or_default()) {
             (JsonType::Object, value @ Value::Object(_)) | (JsonType::List, value @ Value::List(_)) => value,
@@ -373,17 +390,24 @@ fn coerce(value: Value, kind: JsonType) -> Value {
     }
 }
 
+fn parse_number(text: &str) -> Value {
+    match (text.parse::<f64>(), text.parse::<i64>()) {
+        (Ok(number), Ok(whole)) if number.is_finite() => whole.into(),
+        (Ok(number), Err(_)) if number.is_finite() => number.into(),
+        _ => Value::Null,
+    }
+}
+
 /// Fails for a text that would be read as JSON and has too many values. Without the limit, a workflow that joins such texts
 /// doubles its state with each step; and the text must not silently stay one.
 fn is_bounded(value: &Value) -> Result<(), EvalStop> {
-    let reads_as_json = |text: &&str| strip_fence(text).starts_with(['{', '[']);
-    match value.as_str().filter(reads_as_json) {
-        Some(text) if has_too_many_nodes(text.as_bytes()) => {
-            let message = format!("the text has more than {} values, too many for JSON", limits::ANSWER_NODES);
-            Err(RunError::new("LIMIT_EXCEEDED", message).into())
-        }
-        _ => Ok(()),
+    let Some(text) = value.as_str() else { return Ok(()) };
+    let reads_as_json = strip_fence(text).starts_with(['{', '[']);
+    if reads_as_json && has_too_many_nodes(text.as_bytes()) {
+        let message = format!("the text has more than {} values, too many for JSON", limits::ANSWER_NODES);
+        return Err(RunError::new("LIMIT_EXCEEDED", message).into());
     }
+    Ok(())
 }
 
 /// One line for each member of an object, `key: value`, or for each non-empty item of a list.
@@ -404,7 +428,10 @@ fn lines(value: Value) -> Value {
         Value::List(items) => {
             let mut all = MaskedTextBuilder::default();
             let mut first = true;
-            for item in items.iter().filter(|v| !text::is_empty(v)) {
+            for item in items.iter() {
+                if text::is_empty(item) {
+                    continue;
+                }
                 if !std::mem::take(&mut first) {
                     all.push_text("\n");
                 }

@@ -44,22 +44,27 @@ impl ValueScope for EvalScope<'_> {
 impl EvalScope<'_> {
     /// The index of the missing segment if a source has no value: the first one after those that the source covers.
     fn skip(&self, index: u32) -> u16 {
-        let reference = self.references.iter().find(|r| r.binding.source == index);
-        reference.map_or(0, |r| r.binding.skip.min((r.path.len() as u16).saturating_sub(1)))
+        match self.references.iter().find(|reference| reference.binding.source == index) {
+            Some(reference) => reference.binding.skip.min((reference.path.len() as u16).saturating_sub(1)),
+            None => 0,
+        }
     }
 }
 
 /// The value of a source.
 pub fn find_source<'a>(context: &'a EvalContext<'_>, source: &'a Source, skip: u16) -> SourceValue<'a> {
     let slot = |slot| context.activations.read_slot(context.activation, slot);
+    let member = |id, path: &[Arc<str>]| value_member(slot(id)?, path);
     let missing = || SourceValue::Missing(MissingCause::Key(skip));
+    let borrowed = |value: Option<&'a Value>| match value {
+        Some(value) => SourceValue::Borrowed(value),
+        None => missing(),
+    };
     match source {
-        Source::Slot(id) => slot(*id).map_or_else(missing, SourceValue::Borrowed),
-        Source::Member(id, path) => {
-            slot(*id).and_then(|v| value_member(v, path)).map_or_else(missing, SourceValue::Borrowed)
-        }
+        Source::Slot(id) => borrowed(slot(*id)),
+        Source::Member(id, path) => borrowed(member(*id, path)),
         Source::Layered { top, path, under } => {
-            let Some(top) = slot(*top).and_then(|v| value_member(v, path)) else { return missing() };
+            let Some(top) = member(*top, path) else { return missing() };
             match slot(*under) {
                 Some(under) if !under.is_null() => SourceValue::Layered { top: top.clone(), under: under.clone() },
                 _ => SourceValue::Borrowed(top),
@@ -75,8 +80,11 @@ pub fn find_source<'a>(context: &'a EvalContext<'_>, source: &'a Source, skip: u
         Source::Secrets => SourceValue::Opaque(HoleKind::Secret),
         Source::RunId => SourceValue::Owned(Value::Str(context.run.clone())),
         Source::Spent(slots) => SourceValue::Owned(spent(context, slots)),
-        Source::Result => context.result.map_or_else(missing, SourceValue::Borrowed),
-        Source::Failure => context.failure.map_or_else(missing, |text| SourceValue::Owned(Value::from(text))),
+        Source::Result => borrowed(context.result),
+        Source::Failure => match context.failure {
+            Some(text) => SourceValue::Owned(Value::from(text)),
+            None => missing(),
+        },
         Source::Missing(why, _) => SourceValue::Missing(why.clone()),
     }
 }
@@ -95,8 +103,8 @@ pub fn found_value(found: SourceValue<'_>) -> Option<Value> {
 pub fn compose_slots(context: &EvalContext<'_>, seed: &Value, parts: &[ComposedPart]) -> Value {
     let mut root = seed.clone();
     for part in parts {
-        let value = context.activations.read_slot(context.activation, part.slot);
-        let Some(value) = value.and_then(|v| value_member(v, &part.member)) else { continue };
+        let Some(value) = context.activations.read_slot(context.activation, part.slot) else { continue };
+        let Some(value) = value_member(value, &part.member) else { continue };
         lay(&mut root, &part.at, value);
     }
     root
@@ -123,14 +131,16 @@ fn lay(root: &mut Value, at: &[Arc<str>], value: &Value) {
 }
 
 fn spent(context: &EvalContext<'_>, slots: &[trefoil_ir::SlotId]) -> Value {
-    let call = context.activations.flow_call(context.activation);
-    let tokens = call.map_or(0, |call| match slots {
-        [] => call.used.sum_with(call.kept).tokens,
-        slots => call
-            .spent
-            .iter()
-            .filter(|(slot, _)| slots.contains(slot))
-            .fold(0u64, |all, (_, tokens)| all.saturating_add(*tokens)),
-    });
-    [("total_tokens", Value::from(tokens)), ("estimated_usd", Value::from(0.0))].into_iter().collect()
+    let mut total: u64 = 0;
+    if let Some(call) = context.activations.flow_call(context.activation) {
+        if slots.is_empty() {
+            total = call.used.sum_with(call.kept).tokens;
+        }
+        for (slot, tokens) in &call.spent {
+            if slots.contains(slot) {
+                total = total.saturating_add(*tokens);
+            }
+        }
+    }
+    [("total_tokens", Value::from(total)), ("estimated_usd", Value::from(0.0))].into_iter().collect()
 }

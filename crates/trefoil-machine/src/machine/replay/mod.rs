@@ -381,14 +381,19 @@ impl Replay {
         self.catch_up(watcher);
         self.ended = true;
         // A limit shared with other runs; the machine alone does not know that it was reached.
-        if let Some(error) = error.filter(|error| error.code == "BUDGET_EXCEEDED" && self.finished.is_none()) {
+        if let Some(error) = error
+            && error.code == "BUDGET_EXCEEDED"
+            && self.finished.is_none()
+        {
             let output = self.machine.end_run(error.clone());
             self.take(output, watcher);
         }
         // For a run that was cancelled while no process worked on it.
         for (key, cancelled) in &self.cancelled {
-            let activity = cancelled.activity.as_deref().filter(|_| cancelled.open);
-            if let Some(activity) = activity.filter(|activity| matches!(activity.request, Request::Model(_))) {
+            if cancelled.open
+                && let Some(activity) = &cancelled.activity
+                && matches!(activity.request, Request::Model(_))
+            {
                 self.machine.add_spent_usage(key, self.machine.price_usage(activity, Usage::for_unknown_call(), None));
             }
         }
@@ -426,9 +431,12 @@ impl Replay {
 
     /// The activities recorded as scheduled but not as ended, so far, in the order of their entries.
     fn under_way(&self) -> impl Iterator<Item = &Activity> {
-        let recorded = |asked: &'_ RequestedActivity| asked.recorded.as_ref().map(|recorded| recorded.seq);
-        let mut all: Vec<(u64, &Activity)> =
-            self.asked.values().filter_map(|asked| Some((recorded(asked)?, &asked.activity))).collect();
+        let mut all: Vec<(u64, &Activity)> = Vec::new();
+        for asked in self.asked.values() {
+            if let Some(recorded) = &asked.recorded {
+                all.push((recorded.seq, &asked.activity));
+            }
+        }
         all.sort_by_key(|(seq, _)| *seq);
         all.into_iter().map(|(_, activity)| activity)
     }
@@ -469,11 +477,18 @@ impl Replay {
             Some(RequestedActivity { activity, recorded, .. }) => (Some(activity), recorded),
             None => (None, self.unasked.remove(key)),
         };
-        let known = about.kept.and_then(|_| self.memo.remove(key)).map(|kept| (kept.seq, kept.content));
-        let cited = about.from.as_ref().map(|cited| (entry.seq, cited.content));
-        let recorded = match known.or(cited) {
+        let mut earlier = about.from.as_ref().map(|cited| (entry.seq, cited.content));
+        if about.kept.is_some()
+            && let Some(kept) = self.memo.remove(key)
+        {
+            earlier = Some((kept.seq, kept.content));
+        }
+        let recorded = match earlier {
             Some((seq, content)) => {
-                let sort = asked.as_ref().map(|activity| activity.request.sort_name().into()).unwrap_or_default();
+                let sort = match &asked {
+                    Some(activity) => activity.request.sort_name().into(),
+                    None => Cow::default(),
+                };
                 Some(RecordedRequest { seq, sort, content })
             }
             None => recorded,
@@ -557,7 +572,7 @@ impl Replay {
                         }
                         let own = own_step(key.as_str()) != without_try(key.as_str());
                         let untold = own && matches!(activity.request, Request::Timer { .. });
-                        let activity = (!untold).then(|| Box::new(activity));
+                        let activity = if untold { None } else { Some(Box::new(activity)) };
                         self.cancelled.insert(key, CancelledActivity { activity, open });
                     }
                 }
@@ -570,7 +585,9 @@ impl Replay {
     fn note_stopped(&mut self, event: &MachineEvent) {
         match &event.kind {
             EventKind::StepFailed { handled_as: "cancel", .. } => {
-                self.stopped.extend(event.key.iter().map(|key| key.0.clone()));
+                if let Some(key) = &event.key {
+                    self.stopped.insert(key.0.clone());
+                }
             }
             EventKind::StepFailed { handled_as: "fail", .. } => {}
             EventKind::StepFailed { .. }
@@ -600,8 +617,10 @@ impl Replay {
         restart.sort_by_key(|(seq, _)| *seq);
         starts.sort_by_key(|(at, _)| *at);
         let finished = if self.ended { self.finished.take() } else { None };
-        let starts = starts.into_iter().map(|(_, start)| start);
-        let commands = starts.chain(self.finished.map(MachineCommand::Finish)).collect();
+        let mut commands: Vec<MachineCommand> = starts.into_iter().map(|(_, start)| start).collect();
+        if let Some(result) = self.finished {
+            commands.push(MachineCommand::Finish(result));
+        }
         Ok(ReplayedRun {
             restart: restart.into_iter().map(|(_, activity)| activity).collect(),
             output: MachineOutput { commands, ..MachineOutput::default() },

@@ -70,7 +70,10 @@ pub struct FailureScan {
 impl FailureScan {
     /// For a failure of a run of this program.
     pub fn for_failure(error: &RunError, program: &str) -> Self {
-        let at = error.key.as_ref().map(|key| own_step(key.as_str()).to_owned()).unwrap_or_default();
+        let at = match &error.key {
+            Some(key) => own_step(key.as_str()).to_owned(),
+            None => String::new(),
+        };
         // A step without a label at the top has the name of the program in failures, and none in keys.
         let (at, top) = if at == crate::key::escape_label(program) { (String::new(), Some(at)) } else { (at, None) };
         Self { at, top, ..Self::default() }
@@ -100,16 +103,21 @@ impl FailureScan {
             self.tries.insert(key.clone());
         }
         let step = own_step(key.as_str());
-        let beneath = |rest: &str| rest.starts_with(['/', '@', '[', '#']);
         if self.is_own(key) {
             self.own.insert(key.clone(), entry.seq);
-        } else if self.at.is_empty() || step.strip_prefix(self.at.as_str()).is_some_and(beneath) {
+        } else if self.is_beneath(step) {
             match error {
                 Some(_) => drop(self.failed.insert(key.clone(), entry.seq)),
                 None if !key.as_str().contains('~') => drop(self.fine.insert(step.to_owned())),
                 None => {}
             }
         }
+    }
+
+    /// Whether a step is under the failed one.
+    fn is_beneath(&self, step: &str) -> bool {
+        self.at.is_empty()
+            || matches!(step.strip_prefix(self.at.as_str()), Some(rest) if rest.starts_with(['/', '@', '[', '#']))
     }
 
     /// Whether it is an activity of the failed step itself.
@@ -187,8 +195,10 @@ impl ReplayRebuild {
         let traces = before.machine.core.traces;
         let differences = before.differences.clone();
         let replay = Replay::begin_with(prepared, first, &limits, (traces, differences), &mut active)?;
-        let all = before.reopenings.iter().chain([&next]);
-        let void = all.map(|one| (one.seq, one.again.iter().cloned().collect())).collect();
+        let mut void = Vec::new();
+        for reopening in before.reopenings.iter().chain([&next]) {
+            void.push((reopening.seq, reopening.again.iter().cloned().collect()));
+        }
         Ok(Self { replay, void, strangers: BTreeMap::new(), active })
     }
 
@@ -255,7 +265,9 @@ impl ReplayRebuild {
         let void = self.void.iter().any(|(seq, keys)| entry.seq < *seq && keys.contains(key));
         // Calls that a limit ended were cancelled as well, and each of several reports it.
         let stopped = result.as_ref().is_err_and(|error| error.code == STOPPED || error.code == "BUDGET_EXCEEDED");
-        if let Some(asked) = replay.asked.get_mut(key).filter(|_| void || stopped) {
+        if (void || stopped)
+            && let Some(asked) = replay.asked.get_mut(key)
+        {
             // It is repeated, but its usage counts.
             asked.recorded = None;
             replay.machine.add_spent_usage(key, about.usage.unwrap_or_default());
@@ -279,11 +291,7 @@ impl ReplayRebuild {
         let Self { replay, active, .. } = self;
         loop {
             replay.catch_up(active);
-            let known = replay.memo.iter().find_map(|(key, kept)| {
-                let asked = replay.asked.get(key)?;
-                (asked.activity.content == kept.content).then(|| key.clone())
-            });
-            let Some(key) = known else { return Ok(()) };
+            let Some(key) = replay.first_known_request() else { return Ok(()) };
             let Some(KeptResult { seq, content, value, about }) = replay.memo.remove(&key) else { return Ok(()) };
             if let Some(asked) = replay.asked.get_mut(&key) {
                 let sort = asked.activity.request.sort_name().into();
@@ -348,8 +356,10 @@ impl ReplayRebuild {
         for activity in replay.under_way().filter(|a| matches!(a.request, Request::Human(_))) {
             watcher.observe_notice(replay.work_time(), super::ReplayNotice::Began(activity));
         }
-        let under_way = replay.asked.values().map(|asked| &asked.activity);
-        let keys: Vec<_> = under_way.filter_map(|activity| done_again(activity, again)).collect();
+        let mut keys = Vec::new();
+        for asked in replay.asked.values() {
+            keys.extend(done_again(&asked.activity, again));
+        }
         for (key, _) in &keys {
             replay.asked.swap_remove(key);
         }
@@ -399,14 +409,31 @@ impl Replay {
 
     /// What the run asks for that its journal has no result of, in its order.
     pub fn asked_anew(&self) -> Vec<Arc<Activity>> {
-        let known = |key: &Key, asked: &RequestedActivity| {
-            let kept = self.memo.get(key).is_some_and(|kept| kept.content == asked.activity.content);
-            kept || asked.recorded.is_some()
-        };
-        let unknown = self.asked.iter().filter(|(key, asked)| !known(key, asked));
-        let mut all: Vec<&RequestedActivity> = unknown.map(|(_, asked)| asked).collect();
-        all.sort_by_key(|asked| asked.at);
-        all.into_iter().map(|asked| Arc::new(asked.activity.clone())).collect()
+        let mut unknown: Vec<&RequestedActivity> = Vec::new();
+        for (key, asked) in &self.asked {
+            if !self.is_known_request(key, asked) && asked.recorded.is_none() {
+                unknown.push(asked);
+            }
+        }
+        unknown.sort_by_key(|asked| asked.at);
+        unknown.into_iter().map(|asked| Arc::new(asked.activity.clone())).collect()
+    }
+
+    /// Whether a result from before is one of this request.
+    fn is_known_request(&self, key: &Key, asked: &RequestedActivity) -> bool {
+        matches!(self.memo.get(key), Some(kept) if kept.content == asked.activity.content)
+    }
+
+    /// The first request, by its key, that has a result from before.
+    fn first_known_request(&self) -> Option<Key> {
+        for (key, kept) in &self.memo {
+            if let Some(asked) = self.asked.get(key)
+                && asked.activity.content == kept.content
+            {
+                return Some(key.clone());
+            }
+        }
+        None
     }
 
     /// As [`Machine::begin_activities`]. Whether the run ends at a limit of the manifest.
@@ -417,7 +444,7 @@ impl Replay {
     /// How the run ended, according to its journal.
     pub fn journal_outcome(&mut self) -> Option<&Result<trefoil_template::Value, RunError>> {
         self.catch_up(&mut NoObserver);
-        self.finished.as_ref().filter(|_| self.ended)
+        if self.ended { self.finished.as_ref() } else { None }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::event::EventKind;
 use crate::guard::{self, CheckSubject, VerdictRuling, validator};
 use crate::machine::consensus::{self, MissingVerdict};
 use crate::machine::eval::EvalStop;
-use crate::machine::frame::{FrameId, FrameOutcome, FrameState, MachineTask, StepStart};
+use crate::machine::frame::{Frame, FrameId, FrameOutcome, FrameState, MachineTask, StepStart};
 use crate::machine::progress::{CallTrails, RunningAttempt, RunningFlow};
 use crate::machine::trail;
 use crate::machine::turn::MachineTurn;
@@ -59,7 +59,7 @@ pub fn end_attempt_child(
     }
     match outcome {
         FrameOutcome::Done(value) => {
-            if let Some(FrameState::Attempts(running)) = turn.core.frames.get_mut(f).map(|f| &mut f.doing) {
+            if let Some(Frame { doing: FrameState::Attempts(running), .. }) = turn.core.frames.get_mut(f) {
                 running.result = value.clone();
             }
             turn.push_task(MachineTask::Validate(f, 0));
@@ -80,7 +80,7 @@ pub fn end_attempt_child(
 pub fn validate_attempt(turn: &mut MachineTurn<'_>, f: FrameId, from: u32) -> Result<(), EvalStop> {
     let Some((id, step)) = turn.step_of(f) else { return Ok(()) };
     let StepKind::Attempts(attempts) = &step.kind else { return Ok(()) };
-    let Some(FrameState::Attempts(running)) = turn.core.frames.get(f).map(|f| &f.doing) else { return Ok(()) };
+    let Some(Frame { doing: FrameState::Attempts(running), .. }) = turn.core.frames.get(f) else { return Ok(()) };
     let result = running.result.clone();
     for (at, validator) in attempts.validators.iter().enumerate().skip(from as usize) {
         let pattern = turn.prepared.validator_pattern(id, at);
@@ -88,7 +88,9 @@ pub fn validate_attempt(turn: &mut MachineTurn<'_>, f: FrameId, from: u32) -> Re
             ValidatorKind::Judges { judges, .. } => return ask(turn, f, id, at, judges, &result),
             _ => validator::check_result(validator, &result, pattern, &turn.prepared.schemas),
         };
-        if let Some(reason) = verdict.and_then(|verdict| report_verdict(turn, f, attempts, validator, verdict)) {
+        if let Some(verdict) = verdict
+            && let Some(reason) = report_verdict(turn, f, attempts, validator, verdict)
+        {
             return next(turn, f, attempts, reason);
         }
     }
@@ -106,9 +108,12 @@ fn ask(
     result: &Value,
 ) -> Result<(), EvalStop> {
     let context = turn.eval_context(f, Some(result), None);
-    let from = |expr| if turn.core.traces { context.expr_trail(expr) } else { None };
-    let inputs = judges.iter().map(|j| Ok((context.eval_expr(&j.input)?, from(&j.input))));
-    let inputs = inputs.collect::<Result<Vec<_>, EvalStop>>()?;
+    let mut inputs = Vec::with_capacity(judges.len());
+    for judge in judges {
+        let input = context.eval_expr(&judge.input)?;
+        let from = if turn.core.traces { context.expr_trail(&judge.input) } else { None };
+        inputs.push((input, from));
+    }
     let Some(frame) = turn.core.frames.get_mut(f) else { return Ok(()) };
     let (above, activation) = (frame.key.clone(), frame.activation);
     let FrameState::Attempts(running) = &mut frame.doing else { return Ok(()) };
@@ -145,7 +150,7 @@ fn judged(
     at: u32,
     outcome: &FrameOutcome,
 ) -> Result<(), EvalStop> {
-    let Some(FrameState::Attempts(running)) = turn.core.frames.get_mut(f).map(|f| &mut f.doing) else { return Ok(()) };
+    let Some(Frame { doing: FrameState::Attempts(running), .. }) = turn.core.frames.get_mut(f) else { return Ok(()) };
     let Some(validator) = attempts.validators.get(running.validator as usize) else { return Ok(()) };
     let ValidatorKind::Judges { judges, consensus } = &validator.kind else { return Ok(()) };
     let Some(by) = judges.get(at as usize) else { return Ok(()) };
@@ -173,8 +178,8 @@ fn judged(
             // With a single judge there is no agreement to consider, so its verdict counts.
             ([_], [own], _) => validator::weigh_scores(validator, own.score, own.confidence, own.reasoning.clone()),
             (_, _, Ok(combined)) => {
-                let reasoning: Vec<&str> = verdicts.iter().map(|v| &*v.reasoning).filter(|r| !r.is_empty()).collect();
-                validator::weigh_scores(validator, combined.score, combined.confidence, reasoning.join("\n"))
+                let reasoning = consensus::join_reasoning(&verdicts);
+                validator::weigh_scores(validator, combined.score, combined.confidence, reasoning)
             }
             (_, _, Err(error)) => guard::Verdict::with_finding(
                 validator.name.clone(),
@@ -200,8 +205,10 @@ fn report_verdict(
     validator: &Validator,
     verdict: guard::Verdict,
 ) -> Option<String> {
-    let refused = verdict.ruling == VerdictRuling::Refused;
-    let reason = refused.then(|| format!("`{}` did not pass: {}", verdict.by, verdict.why));
+    let mut reason = None;
+    if verdict.ruling == VerdictRuling::Refused {
+        reason = Some(format!("`{}` did not pass: {}", verdict.by, verdict.why));
+    }
     let body = &turn.prepared.program.steps[attempts.body];
     let is_gate = matches!(body.kind, StepKind::Compute(ValueExpression::Read(Source::Result)));
     turn.emit_verdict(f, if is_gate { validator::of_call(validator, verdict) } else { verdict });

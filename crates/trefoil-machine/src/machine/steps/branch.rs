@@ -22,12 +22,22 @@ pub fn start_branch(
             break;
         }
     }
-    let chosen = chosen.or_else(|| otherwise.map(|step| (arms.len(), step)));
-    let passed_over = arms.iter().map(|a| a.step).chain(otherwise).filter(|step| Some(*step) != chosen.map(|(_, s)| s));
-    let passed_over: Vec<StepId> = passed_over.collect();
+    if let (None, Some(step)) = (chosen, otherwise) {
+        chosen = Some((arms.len(), step));
+    }
+    let mut passed_over: Vec<StepId> = Vec::new();
+    for step in arms.iter().map(|arm| arm.step).chain(otherwise) {
+        let is_chosen = matches!(chosen, Some((_, taken)) if taken == step);
+        if !is_chosen {
+            passed_over.push(step);
+        }
+    }
     if !passed_over.is_empty() {
         // The conditions after the one that holds were not evaluated.
-        let asked = chosen.map_or(arms.len(), |(at, _)| at + 1);
+        let asked = match chosen {
+            Some((at, _)) => at + 1,
+            None => arms.len(),
+        };
         let reason = not_taken(&turn.describe_condition_values(f, arms.iter().take(asked).map(|a| &a.when)));
         for step in passed_over {
             turn.note_passed_over(f, step, &reason);

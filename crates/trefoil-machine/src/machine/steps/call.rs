@@ -1,6 +1,8 @@
 //! Calls of other flows.
 
-use trefoil_ir::{FlowCallee, SubflowCall};
+use std::sync::Arc;
+
+use trefoil_ir::{FlowCallee, FlowId, Program, SubflowCall};
 use trefoil_syntax::suggestions;
 
 use super::conversation;
@@ -22,23 +24,20 @@ pub fn start_call(turn: &mut MachineTurn<'_>, f: FrameId, call: &SubflowCall) ->
             match flows.iter().find(|(known, _)| **known == *name) {
                 Some((_, flow)) => *flow,
                 None => {
-                    // All possible callees are of one kind: agents, or the workflows of a subworkflow state.
-                    let sort = flows.first().map_or("agent", |(_, id)| turn.program.flows[*id].sort);
-                    let message = match name {
-                        "" => format!("the name of the {sort} to call is empty"),
-                        _ => format!("there is no {sort} `{name}`"),
-                    };
-                    let mut error = RunError::new("AGENT_NOT_FOUND", message);
+                    let mut error = unknown_callee(turn.program, name, flows);
                     error.location = Some(text.origin);
-                    error.help = suggestions::nearest_name(name, flows.iter().map(|(known, _)| &**known))
-                        .map(|near| format!("did you mean `{near}`?"));
                     return Err(error.into());
                 }
             }
         }
     };
-    let input = call.input.as_ref().map(|e| context.eval_expr(e)).transpose()?;
-    let from = call.input.as_ref().filter(|_| turn.core.traces).and_then(|e| context.expr_trail(e));
+    let (mut input, mut from) = (None, None);
+    if let Some(expr) = &call.input {
+        input = Some(context.eval_expr(expr)?);
+        if turn.core.traces {
+            from = context.expr_trail(expr);
+        }
+    }
     let Some(frame) = turn.core.frames.get(f) else { return Ok(StepStart::Running) };
     let (key, activation) = (frame.key.clone(), frame.activation);
     turn.spawn_flow(
@@ -50,4 +49,21 @@ pub fn start_call(turn: &mut MachineTurn<'_>, f: FrameId, call: &SubflowCall) ->
         RunningFlow { input, trails: CallTrails::of_input(from), ..RunningFlow::default() },
     )?;
     Ok(StepStart::Running)
+}
+
+fn unknown_callee(program: &Program, name: &str, flows: &[(Arc<str>, FlowId)]) -> RunError {
+    // All possible callees are of one kind: agents, or the workflows of a subworkflow state.
+    let sort = match flows.first() {
+        Some((_, flow)) => program.flows[*flow].sort,
+        None => "agent",
+    };
+    let message = match name {
+        "" => format!("the name of the {sort} to call is empty"),
+        _ => format!("there is no {sort} `{name}`"),
+    };
+    let mut error = RunError::new("AGENT_NOT_FOUND", message);
+    if let Some(near) = suggestions::nearest_name(name, flows.iter().map(|(known, _)| &**known)) {
+        error.help = Some(format!("did you mean `{near}`?"));
+    }
+    error
 }

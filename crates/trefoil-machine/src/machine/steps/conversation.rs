@@ -57,7 +57,8 @@ pub fn ends_all(error: &RunError) -> bool {
 pub fn start_conversation(turn: &mut MachineTurn<'_>, f: FrameId, it: &Conversation) -> Result<StepStart, EvalStop> {
     let wanted = offers::description_requests(turn.program, it);
     if wanted.is_empty() {
-        return begin(turn, f, it, &[]).map(|()| StepStart::Running);
+        begin(turn, f, it, &[])?;
+        return Ok(StepStart::Running);
     }
     turn.request_effect(f, Request::Describe(wanted));
     Ok(StepStart::Running)
@@ -101,7 +102,8 @@ fn ask(turn: &mut MachineTurn<'_>, f: FrameId, it: &Conversation) -> Result<(), 
 
 /// The tools that the model of a turn may call.
 pub fn turn_tools(turn: &MachineTurn<'_>, f: FrameId) -> Vec<ToolSpec> {
-    around(turn, f).map(|talk| talk.offered.iter().map(|tool| tool.spec.clone()).collect()).unwrap_or_default()
+    let Some(talk) = around(turn, f) else { return Vec::new() };
+    talk.offered.iter().map(|tool| tool.spec.clone()).collect()
 }
 
 /// Adds the turns so far to the messages of the next.
@@ -135,8 +137,9 @@ pub fn append_turns(turn: &MachineTurn<'_>, f: FrameId, messages: &mut Vec<Model
 /// Records the tool calls that a turn requests; returns whether there are any.
 pub fn record_tool_calls(turn: &mut MachineTurn<'_>, f: FrameId, answer: &Value) -> bool {
     let Some(wants) = turn_content::parse_tool_calls(answer) else { return false };
-    let Some(parent) = turn.core.frames.get(f).and_then(|frame| frame.parent) else { return false };
-    talk(turn, parent).is_some_and(|talk| talk.wants.replace(wants).is_none())
+    let Some(parent) = turn.parent_of(f) else { return false };
+    let Some(talk) = talk(turn, parent) else { return false };
+    talk.wants.replace(wants).is_none()
 }
 
 /// A turn or a call has ended.
@@ -161,8 +164,8 @@ pub fn end_conversation_child(
         (_, FrameOutcome::Failed(error)) if ends_all(error) => turn.push_task(MachineTask::Settle(f, outcome.clone())),
         (GATE.., FrameOutcome::Done(_)) => {
             let at = place - GATE;
-            let held = talk.held.iter().position(|(held, ..)| *held == at);
-            if let Some((_, offer, given)) = held.map(|held| talk.held.swap_remove(held)) {
+            if let Some(held) = talk.held.iter().position(|(held, ..)| *held == at) {
+                let (_, offer, given) = talk.held.swap_remove(held);
                 return make(turn, f, it, at, offer, given);
             }
         }
@@ -174,9 +177,13 @@ pub fn end_conversation_child(
             };
             talk.left = talk.left.saturating_sub(1);
             let at = (call - TURN - 1) as usize;
-            if let Some(called) = talk.said.last_mut().and_then(|said| said.calls.get_mut(at)) {
+            if let Some(said) = talk.said.last_mut()
+                && let Some(called) = said.calls.get_mut(at)
+            {
                 called.told = told;
-                called.by = by.unwrap_or_else(|| called.by.clone());
+                if let Some(by) = by {
+                    called.by = by;
+                }
             }
             if talk.left == 0 {
                 return ask(turn, f, it);
@@ -195,7 +202,7 @@ fn turn_key(turn: &mut MachineTurn<'_>, conversation: &Key, number: u32) -> Key 
 
 /// Returns an answer without any tool call once, where one is needed.
 fn remind(turn: &mut MachineTurn<'_>, f: FrameId, it: &Conversation, text: Value) -> Result<(), EvalStop> {
-    let Some(key) = turn.core.frames.get(f).map(|frame| frame.key.clone()) else { return Ok(()) };
+    let Some(key) = turn.key_of(f) else { return Ok(()) };
     let Some(talk) = talk(turn, f) else { return Ok(()) };
     let number = talk.turn;
     if std::mem::replace(&mut talk.reminded, true) || number >= it.max_turns {
@@ -217,7 +224,7 @@ fn call(
     wanted: Vec<ModelToolCall>,
 ) -> Result<(), EvalStop> {
     let Some((_, step)) = turn.step_of(f) else { return Ok(()) };
-    let Some(key) = turn.core.frames.get(f).map(|frame| frame.key.clone()) else { return Ok(()) };
+    let Some(key) = turn.key_of(f) else { return Ok(()) };
     let Some(talk) = talk(turn, f) else { return Ok(()) };
     let number = talk.turn;
     if number >= it.max_turns {
@@ -228,7 +235,9 @@ fn call(
     }
     let made = talk.made.saturating_add(wanted.len());
     talk.made = made;
-    if let Some(most) = it.calls.most.filter(|most| made > *most as usize) {
+    if let Some(most) = it.calls.most
+        && made > most as usize
+    {
         let message = format!("the model requested {made} tool calls; at most {most} are allowed");
         let mut error = RunError::new("MAX_STEPS_EXCEEDED", message);
         error.location = it.calls.most_at;
@@ -292,12 +301,15 @@ fn make(
     given: ToolCallArguments,
 ) -> Result<(), EvalStop> {
     let Some(offer) = it.offers.get(offer) else { return Ok(()) };
-    let Some(number) = talk(turn, f).map(|talk| talk.turn) else { return Ok(()) };
+    let Some(talk) = talk(turn, f) else { return Ok(()) };
+    let number = talk.turn;
     turn.spawn_step(f, TURN + 1 + at, offer.step, None, |path| {
         path.push_pass(number).push_item(at);
     })?;
-    let spawned = turn.core.frames.get(f).and_then(|frame| frame.first_child);
-    if let Some(frame) = spawned.and_then(|child| turn.core.frames.get_mut(child)) {
+    if let Some(frame) = turn.core.frames.get(f)
+        && let Some(spawned) = frame.first_child
+        && let Some(frame) = turn.core.frames.get_mut(spawned)
+    {
         frame.aside.get_or_insert_default().given = Some(given);
     }
     Ok(())

@@ -1,7 +1,5 @@
 //! The plain effects: tools, commands, time.
 
-use std::sync::Arc;
-
 use trefoil_ir::{CommandCall, ToolCall, ToolKind, ValueExpression};
 use trefoil_template::{Value, ValueObject};
 
@@ -16,21 +14,32 @@ const URL: &str = "url";
 
 /// Requests a tool call.
 pub fn request_tool(turn: &mut MachineTurn<'_>, f: FrameId, call: &ToolCall) -> Result<StepStart, EvalStop> {
-    let (tool, given) = conversation::given_arguments(turn, f).map(|given| (given.tool, given.arguments)).unzip();
+    let (mut tool, mut given) = (None, None);
+    if let Some(arguments) = conversation::given_arguments(turn, f) {
+        tool = arguments.tool;
+        given = Some(arguments.arguments);
+    }
     let context = turn.eval_context(f, given.as_ref(), None);
     let arguments = match (&call.kind, &call.arguments) {
         (ToolKind::Http, ValueExpression::Object(members)) => {
-            let value = |(name, e): &(Arc<str>, ValueExpression)| match e {
-                ValueExpression::Template(text) | ValueExpression::Typed(text) if **name == *URL => {
-                    Ok((name.clone(), context.render_address(text)?))
-                }
-                e => Ok((name.clone(), context.eval_uncounted(e)?)),
-            };
-            members.iter().map(value).collect::<Result<ValueObject, EvalStop>>()?.into()
+            let mut arguments = ValueObject::with_capacity_and_hasher(members.len(), Default::default());
+            for (name, expr) in members {
+                let value = match expr {
+                    ValueExpression::Template(text) | ValueExpression::Typed(text) if **name == *URL => {
+                        context.render_address(text)?
+                    }
+                    expr => context.eval_uncounted(expr)?,
+                };
+                arguments.insert(name.clone(), value);
+            }
+            arguments.into()
         }
         (_, arguments) => context.eval_uncounted(arguments)?,
     };
-    let name = tool.flatten().unwrap_or_else(|| call.name.clone());
+    let name = match tool {
+        Some(name) => name,
+        None => call.name.clone(),
+    };
     let request = ToolRequest { name, kind: call.kind.clone(), arguments };
     turn.request_effect(f, Request::Tool(request));
     Ok(StepStart::Running)
@@ -39,12 +48,15 @@ pub fn request_tool(turn: &mut MachineTurn<'_>, f: FrameId, call: &ToolCall) -> 
 /// Requests a command.
 pub fn request_command(turn: &mut MachineTurn<'_>, f: FrameId, call: &CommandCall) -> Result<StepStart, EvalStop> {
     let context = turn.eval_context(f, None, None);
-    let text = |e| Ok(text_of(&context.eval_uncounted(e)?));
+    let text = |expr| Ok::<_, EvalStop>(text_of(&context.eval_uncounted(expr)?));
     let request = CommandRequest {
         script: call.script.clone(),
         arguments: call.arguments.iter().map(text).collect::<Result<_, EvalStop>>()?,
         env: call.env.iter().map(|(name, e)| Ok((name.clone(), text(e)?))).collect::<Result<_, EvalStop>>()?,
-        workdir: call.workdir.as_ref().map(text).transpose()?,
+        workdir: match &call.workdir {
+            Some(expr) => Some(text(expr)?),
+            None => None,
+        },
     };
     turn.request_effect(f, Request::Command(request));
     Ok(StepStart::Running)

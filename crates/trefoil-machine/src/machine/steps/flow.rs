@@ -25,8 +25,10 @@ pub fn begin_flow(turn: &mut MachineTurn<'_>, f: FrameId) -> Result<(), EvalStop
     let activation = frame.activation;
     let FrameState::Flow(call) = &mut frame.doing else { return Ok(()) };
     if !call.taken_in
-        && let Some(input) = call.input.clone().filter(Value::is_masked)
+        && let Some(input) = &call.input
+        && input.is_masked()
     {
+        let input = input.clone();
         // Asked before anything is taken in, because this starts again with each answer.
         intake::check_masked_input(turn.prepared, id, flow, &input, &turn.eval_context(f, None, None))?;
     }
@@ -38,13 +40,18 @@ pub fn begin_flow(turn: &mut MachineTurn<'_>, f: FrameId) -> Result<(), EvalStop
         let input = call.input.take();
         let trails = call.trails.take();
         let limit = call.time_limit;
-        for (slot, value) in captured.iter().flat_map(|c| c.iter()) {
-            turn.core.activations.write_slot(activation, *slot, Some(value.clone()));
+        if let Some(captured) = captured {
+            for (slot, value) in captured.iter() {
+                turn.core.activations.write_slot(activation, *slot, Some(value.clone()));
+            }
         }
         for (slot, value) in filled {
             turn.core.activations.write_slot(activation, slot, Some(value));
         }
-        let CallTrails { input: from, marks } = trails.map(|t| *t).unwrap_or_default();
+        let CallTrails { input: from, marks } = match trails {
+            Some(trails) => *trails,
+            None => CallTrails::default(),
+        };
         for (slot, trail) in marks {
             turn.core.activations.set_trail(activation, slot, trail);
         }
@@ -58,7 +65,7 @@ pub fn begin_flow(turn: &mut MachineTurn<'_>, f: FrameId) -> Result<(), EvalStop
         let value = turn.eval_context(f, None, None).eval_expr(expr)?;
         turn.core.activations.write_slot(activation, *slot, Some(value));
         turn.set_slot_trail(f, *slot, |turn| turn.eval_context(f, None, None).expr_trail(expr));
-        if let Some(FrameState::Flow(call)) = turn.core.frames.get_mut(f).map(|f| &mut f.doing) {
+        if let Some(Frame { doing: FrameState::Flow(call), .. }) = turn.core.frames.get_mut(f) {
             call.next_init += 1;
         }
     }
@@ -66,8 +73,8 @@ pub fn begin_flow(turn: &mut MachineTurn<'_>, f: FrameId) -> Result<(), EvalStop
 }
 
 fn next_init(turn: &MachineTurn<'_>, f: FrameId) -> usize {
-    match turn.core.frames.get(f).map(|f| &f.doing) {
-        Some(FrameState::Flow(call)) => call.next_init,
+    match turn.core.frames.get(f) {
+        Some(Frame { doing: FrameState::Flow(call), .. }) => call.next_init,
         _ => usize::MAX,
     }
 }
@@ -134,7 +141,8 @@ fn export(turn: &mut MachineTurn<'_>, f: FrameId, flow: &FlowDefinition) {
     let mut exports = ValueObject::with_capacity_and_hasher(flow.exports.len(), Default::default());
     for export in &flow.exports {
         let read = |slot| turn.core.activations.read_slot(activation, slot);
-        let Some(out) = read(export.slot).and_then(|v| value_member(v, &export.member)) else { continue };
+        let Some(out) = read(export.slot) else { continue };
+        let Some(out) = value_member(out, &export.member) else { continue };
         let inner = export.inner.and_then(read).cloned().unwrap_or_default();
         let pair: Value = [("out", out.clone()), ("in", inner)].into_iter().collect();
         exports.insert(export.key.clone(), pair);

@@ -8,8 +8,8 @@ use trefoil_template::Value;
 
 use crate::error::RunError;
 use crate::event::{EventKind, ItemTally};
-use crate::machine::eval::EvalStop;
-use crate::machine::frame::{FrameId, FrameOutcome, FrameState, MachineTask, StepStart};
+use crate::machine::eval::{EvalContext, EvalStop};
+use crate::machine::frame::{Frame, FrameId, FrameOutcome, FrameState, MachineTask, StepStart};
 use crate::machine::progress::{CallTrails, ItemTrails, RunningFlow, RunningItems};
 use crate::machine::trail::{self};
 use crate::machine::turn::MachineTurn;
@@ -36,14 +36,7 @@ pub fn start_fan_out(turn: &mut MachineTurn<'_>, f: FrameId, each: &ForEach) -> 
     };
     let captured = each.captures.iter().filter_map(|(slot, source)| Some((*slot, context.read_source(source)?)));
     let captured = captured.collect();
-    let trails = turn.core.traces.then(|| {
-        let items = match &each.items {
-            FanOutItems::List(expr) => context.expr_trail(expr),
-            FanOutItems::Count(..) => None,
-        };
-        let captured = each.captures.iter().map(|(slot, source)| (*slot, context.source_trail(source)));
-        Arc::new(ItemTrails { items, captured: captured.collect() })
-    });
+    let trails = if turn.core.traces { Some(Arc::new(fan_out_trails(&context, each))) } else { None };
     if total == 0 {
         // Whoever looks at the run must see why nothing happened here.
         turn.count_items(f, ItemTally::default());
@@ -70,6 +63,15 @@ pub fn start_fan_out(turn: &mut MachineTurn<'_>, f: FrameId, each: &ForEach) -> 
     Ok(StepStart::Running)
 }
 
+fn fan_out_trails(context: &EvalContext<'_>, each: &ForEach) -> ItemTrails {
+    let items = match &each.items {
+        FanOutItems::List(expr) => context.expr_trail(expr),
+        FanOutItems::Count(..) => None,
+    };
+    let captured = each.captures.iter().map(|(slot, source)| (*slot, context.source_trail(source)));
+    ItemTrails { items, captured: captured.collect() }
+}
+
 /// Starts the next instance, if one may start.
 pub fn start_next_item(turn: &mut MachineTurn<'_>, f: FrameId) -> Result<(), EvalStop> {
     let Some((_, step)) = turn.step_of(f) else { return Ok(()) };
@@ -93,13 +95,7 @@ pub fn start_next_item(turn: &mut MachineTurn<'_>, f: FrameId) -> Result<(), Eva
     let total = running.total;
     filled.push((each.index, Value::from(index)));
     filled.push((each.total, Value::from(total)));
-    let trails = running.trails.as_ref().map(|all| {
-        let mut marks = all.captured.clone();
-        let item = trail::trail_member(&all.items, &[index.to_string().into()]);
-        marks.extend(each.item.map(|slot| (slot, trail::as_item(item))));
-        marks.extend([each.index, each.total].map(|slot| (slot, trail::from_origin_kind(OriginKind::Index))));
-        Box::new(CallTrails { input: None, marks })
-    });
+    let trails = running.trails.as_ref().map(|trails| Box::new(item_trails(each, trails, index)));
     let call = RunningFlow {
         filled,
         trails,
@@ -115,6 +111,18 @@ pub fn start_next_item(turn: &mut MachineTurn<'_>, f: FrameId) -> Result<(), Eva
     turn.spawn_flow(Some(f), index, each.body, key, Some(caller), call)
 }
 
+fn item_trails(each: &ForEach, trails: &ItemTrails, index: u32) -> CallTrails {
+    let mut marks = trails.captured.clone();
+    if let Some(slot) = each.item {
+        let item = trail::trail_member(&trails.items, &[index.to_string().into()]);
+        marks.push((slot, trail::as_item(item)));
+    }
+    for slot in [each.index, each.total] {
+        marks.push((slot, trail::from_origin_kind(OriginKind::Index)));
+    }
+    CallTrails { input: None, marks }
+}
+
 /// An instance ended.
 pub fn end_item(
     turn: &mut MachineTurn<'_>,
@@ -123,7 +131,7 @@ pub fn end_item(
     place: u32,
     outcome: &FrameOutcome,
 ) -> Result<(), EvalStop> {
-    let Some(FrameState::ForEach(running)) = turn.core.frames.get_mut(f).map(|f| &mut f.doing) else { return Ok(()) };
+    let Some(Frame { doing: FrameState::ForEach(running), .. }) = turn.core.frames.get_mut(f) else { return Ok(()) };
     running.running -= 1;
     let (result, failed) = match outcome {
         FrameOutcome::Done(value) => (value.clone(), None),
@@ -171,9 +179,7 @@ fn list(expr: &ValueExpression, value: Value) -> Result<Arc<Vec<Value>>, EvalSto
     let parsed = match value {
         Value::List(items) => return Ok(items),
         Value::Str(text) => {
-            let read = Value::parse(&text);
-            read.or_else(|first| Value::parse(strip_fence(&text)).map_err(|_| first))
-                .map_err(|e| no_list(expr, format!("Result is not valid JSON: {e}")))?
+            parse_fenced(&text).map_err(|error| no_list(expr, format!("Result is not valid JSON: {error}")))?
         }
         other => other,
     };
@@ -181,6 +187,14 @@ fn list(expr: &ValueExpression, value: Value) -> Result<Arc<Vec<Value>>, EvalSto
         Value::List(items) => Ok(items),
         Value::Str(_) => Err(no_list(expr, "Expected a JSON list but got a string".to_owned()).into()),
         other => Err(no_list(expr, format!("Expected a JSON list but got {}", other.kind_description())).into()),
+    }
+}
+
+/// JSON, perhaps in a code fence. The error is that of the whole text.
+fn parse_fenced(text: &str) -> Result<Value, serde_json::Error> {
+    match Value::parse(text) {
+        Ok(value) => Ok(value),
+        Err(error) => Value::parse(strip_fence(text)).map_err(|_| error),
     }
 }
 
@@ -208,16 +222,22 @@ fn no_list(expr: &ValueExpression, reason: String) -> RunError {
 /// Worded as in SirenSpec, where fan-outs come from. The namespace is the first segment of the path, as for every
 /// placeholder, unless the position has its own.
 fn unresolved(expr: &ValueExpression, namespace: Option<&str>, reason: String) -> RunError {
-    let (text, location) = match expr {
-        ValueExpression::Typed(text) | ValueExpression::Template(text) => (Some(text), Some(text.origin)),
-        _ => (None, None),
+    let (references, location) = match expr {
+        ValueExpression::Typed(text) | ValueExpression::Template(text) => {
+            (text.template.references(), Some(text.origin))
+        }
+        _ => (&[][..], None),
     };
-    let path = match text.map(|text| text.template.references()) {
-        Some([only]) => Some(only),
-        _ => None,
+    let mut namespace = namespace;
+    if let [only] = references
+        && let Some(segment) = only.path.first()
+    {
+        namespace = namespace.or(Some(&*segment.name));
+    }
+    let namespace = namespace.unwrap_or("for_each");
+    let expression = match references {
+        [only] => only.dotted_path(),
+        _ => namespace.to_owned(),
     };
-    let first = path.and_then(|p| p.path.first()).map(|segment| &*segment.name);
-    let namespace = namespace.or(first).unwrap_or("for_each");
-    let expression = path.map_or_else(|| namespace.to_owned(), trefoil_template::Reference::dotted_path);
     RunError::for_placeholder(&expression, namespace, reason).at_step(None, location)
 }

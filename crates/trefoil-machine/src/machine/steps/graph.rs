@@ -6,7 +6,7 @@ use trefoil_template::Value;
 use super::branch::not_taken;
 use crate::error::RunError;
 use crate::machine::eval::EvalStop;
-use crate::machine::frame::{FrameId, FrameOutcome, FrameState, MachineTask, StepStart};
+use crate::machine::frame::{Frame, FrameId, FrameOutcome, FrameState, MachineTask, StepStart};
 use crate::machine::policy;
 use crate::machine::progress::{RunningNode, RunningNodes};
 use crate::machine::turn::MachineTurn;
@@ -37,7 +37,7 @@ pub fn end_node(
 ) -> Result<(), EvalStop> {
     let id = NodeId(place);
     let node = &graph.nodes[id];
-    let Some(FrameState::Graph(running)) = turn.core.frames.get(f).map(|f| &f.doing) else { return Ok(()) };
+    let Some(Frame { doing: FrameState::Graph(running), .. }) = turn.core.frames.get(f) else { return Ok(()) };
     let plan = running.plan.clone();
     let (mut taken, mut carried, mut refused) = (Vec::new(), Vec::new(), Vec::new());
     match outcome {
@@ -45,23 +45,20 @@ pub fn end_node(
             let context = turn.context_of(f, place, Some(value), None);
             for &(target, edge) in &plan.outgoing[id] {
                 let edge = graph.nodes[target].incoming.get(edge);
-                let holds = match edge.and_then(|e| e.when.as_ref()) {
-                    Some(when) => {
-                        let holds = context.eval_condition(when)?;
-                        if !holds {
-                            refused.push((target, context.describe_values(when)));
-                        }
-                        holds
-                    }
-                    None => true,
-                };
-                if holds {
-                    taken.push(target);
-                    let carry = edge.and_then(|e| e.carry.as_ref());
-                    let from = |source| if turn.core.traces { context.source_trail(source) } else { None };
-                    carried.extend(
-                        carry.and_then(|(slot, source)| Some((*slot, context.read_source(source)?, from(source)))),
-                    );
+                if let Some(edge) = edge
+                    && let Some(when) = &edge.when
+                    && !context.eval_condition(when)?
+                {
+                    refused.push((target, context.describe_values(when)));
+                    continue;
+                }
+                taken.push(target);
+                if let Some(edge) = edge
+                    && let Some((slot, source)) = &edge.carry
+                    && let Some(value) = context.read_source(source)
+                {
+                    let from = if turn.core.traces { context.source_trail(source) } else { None };
+                    carried.push((*slot, value, from));
                 }
             }
         }
@@ -71,7 +68,7 @@ pub fn end_node(
         }
         FrameOutcome::Failed(_) => {}
     }
-    let Some(FrameState::Graph(running)) = turn.core.frames.get_mut(f).map(|f| &mut f.doing) else { return Ok(()) };
+    let Some(Frame { doing: FrameState::Graph(running), .. }) = turn.core.frames.get_mut(f) else { return Ok(()) };
     running.running -= 1;
     for target in taken {
         running.nodes[target].taken = true;
@@ -101,7 +98,7 @@ fn advance(turn: &mut MachineTurn<'_>, f: FrameId, graph: &StepGraph, mut ready:
     let mut starting = Vec::new();
     while let Some(id) = ready.pop() {
         let node = &graph.nodes[id];
-        let Some(FrameState::Graph(running)) = turn.core.frames.get_mut(f).map(|f| &mut f.doing) else { return Ok(()) };
+        let Some(Frame { doing: FrameState::Graph(running), .. }) = turn.core.frames.get_mut(f) else { return Ok(()) };
         let runs = match (&*node.fallback_of, &*node.incoming) {
             ([], []) => true,
             ([], _) => running.nodes[id].taken,
@@ -122,7 +119,7 @@ fn advance(turn: &mut MachineTurn<'_>, f: FrameId, graph: &StepGraph, mut ready:
         };
         turn.note_passed_over(f, node.step, &reason);
     }
-    let Some(FrameState::Graph(running)) = turn.core.frames.get(f).map(|f| &f.doing) else { return Ok(()) };
+    let Some(Frame { doing: FrameState::Graph(running), .. }) = turn.core.frames.get(f) else { return Ok(()) };
     if running.running == 0 {
         if running.nodes.iter().all(|n| n.ended) {
             turn.succeed_try(f, Value::Null);

@@ -1,5 +1,7 @@
 //! Model calls: composes the messages, applies guardrails to the user message, reads the answer.
 
+use std::sync::Arc;
+
 use trefoil_ir::{AnswerFormat, Guard, ModelCall, Step, ValueExpression};
 use trefoil_template::Value;
 
@@ -17,41 +19,23 @@ use crate::request::{MessageRole, ModelMessage, ModelRequest, Request};
 /// Requests the call.
 pub fn start_model_call(turn: &mut MachineTurn<'_>, f: FrameId, call: &ModelCall) -> Result<StepStart, EvalStop> {
     let context = turn.eval_context(f, None, None);
-    let text = |expr| Ok::<_, EvalStop>((expr, text_of(&context.eval_uncounted(expr)?)));
-    let system = call.system.as_ref().map(text).transpose()?.filter(|(_, text)| text.as_str() != Some(""));
+    let mut system = None;
+    if let Some(expr) = &call.system {
+        let text = text_of(&context.eval_uncounted(expr)?);
+        if text.as_str() != Some("") {
+            system = Some((expr, text));
+        }
+    }
     let asked = context.eval_uncounted(&call.user)?;
     // Content blocks are passed unchanged; guardrails check text.
     let asked = if call.guards.is_empty() && blocks::parse_blocks(&asked).is_some() { asked } else { text_of(&asked) };
     let user = (&call.user, asked);
-    let system = system.map(|message| check_guards(turn, f, call, message, CheckSubject::Prompt)).transpose()?;
-    let (user, of_user) = check_guards(turn, f, call, user, CheckSubject::Input)?;
-    let constant = |text: &str| turn.core.traces.then(|| provenance::constant_parts(text));
-    let mut messages = Vec::with_capacity(call.examples.len() * 2 + 2);
-    let mut say = |role, content, parts: Option<Vec<provenance::TextPart>>| {
-        messages.push(ModelMessage { parts: parts.unwrap_or_default(), ..ModelMessage::new(role, content) });
+    let system = match system {
+        Some(message) => Some(check_guards(turn, f, call, message, CheckSubject::Prompt)?),
+        None => None,
     };
-    if let Some((system, of_system)) = system {
-        say(MessageRole::System, system, of_system);
-    }
-    for example in &call.examples {
-        say(MessageRole::User, Value::Str(example.input.clone()), constant(&example.input));
-        say(MessageRole::Assistant, Value::Str(example.output.clone()), constant(&example.output));
-    }
-    say(MessageRole::User, user, of_user);
-    conversation::append_turns(turn, f, &mut messages);
-    let mut say = |role, content, parts: Option<Vec<provenance::TextPart>>| {
-        messages.push(ModelMessage { parts: parts.unwrap_or_default(), ..ModelMessage::new(role, content) });
-    };
-    if let Some(misfit) = turn.core.frames.get(f).and_then(|f| f.aside.as_deref()).and_then(|a| a.misfit.as_ref()) {
-        let key = turn.core.frames.get(f).map(|f| f.base.clone());
-        let origin = Origin::from_kind(key.map_or(OriginKind::Other, OriginKind::Step));
-        let text = misfit.answer.to_text();
-        let part = turn.core.traces.then(|| vec![TextPart { len: text.len() as u32, origin }]);
-        say(MessageRole::Assistant, misfit.answer.clone(), part);
-        let demand = format!("{}. Answer again, with only JSON that matches the schema.", misfit.why);
-        let part = constant(&demand);
-        say(MessageRole::User, Value::from(demand), part);
-    }
+    let user = check_guards(turn, f, call, user, CheckSubject::Input)?;
+    let messages = compose_messages(turn, f, call, system, user);
     let request = ModelRequest {
         speaker: call.speaker.clone(),
         provider: call.model.provider.clone(),
@@ -75,21 +59,65 @@ pub fn start_model_call(turn: &mut MachineTurn<'_>, f: FrameId, call: &ModelCall
     Ok(StepStart::Running)
 }
 
-/// A message after the guards, with the origins of its parts if the run records provenance.
+/// A text, with the origins of its parts if the run records provenance.
+type TracedText = (Value, Vec<TextPart>);
+
+fn compose_messages(
+    turn: &MachineTurn<'_>,
+    f: FrameId,
+    call: &ModelCall,
+    system: Option<TracedText>,
+    user: TracedText,
+) -> Vec<ModelMessage> {
+    let message = |role, (content, parts): TracedText| ModelMessage { parts, ..ModelMessage::new(role, content) };
+    let constant_parts = |text: &str| if turn.core.traces { provenance::constant_parts(text) } else { Vec::new() };
+    let constant = |text: &Arc<str>| (Value::Str(text.clone()), constant_parts(text));
+    let mut messages = Vec::with_capacity(call.examples.len() * 2 + 2);
+    if let Some(system) = system {
+        messages.push(message(MessageRole::System, system));
+    }
+    for example in &call.examples {
+        messages.push(message(MessageRole::User, constant(&example.input)));
+        messages.push(message(MessageRole::Assistant, constant(&example.output)));
+    }
+    messages.push(message(MessageRole::User, user));
+    conversation::append_turns(turn, f, &mut messages);
+    if let Some(frame) = turn.core.frames.get(f)
+        && let Some(extras) = &frame.aside
+        && let Some(misfit) = &extras.misfit
+    {
+        let mut parts = Vec::new();
+        if turn.core.traces {
+            let origin = Origin::from_kind(OriginKind::Step(frame.base.clone()));
+            parts.push(TextPart { len: misfit.answer.to_text().len() as u32, origin });
+        }
+        messages.push(message(MessageRole::Assistant, (misfit.answer.clone(), parts)));
+        let demand = format!("{}. Answer again, with only JSON that matches the schema.", misfit.why);
+        let parts = constant_parts(&demand);
+        messages.push(message(MessageRole::User, (Value::from(demand), parts)));
+    }
+    messages
+}
+
+/// A message after the guards.
 fn check_guards(
     turn: &mut MachineTurn<'_>,
     f: FrameId,
     call: &ModelCall,
     (expr, text): (&ValueExpression, Value),
     side: CheckSubject,
-) -> Result<(Value, Option<Vec<TextPart>>), EvalStop> {
+) -> Result<TracedText, EvalStop> {
     let context = turn.eval_context(f, None, None);
     let CheckedText { text: checked, verdicts } =
         guard::check_message(&call.guards, side, text.clone(), &|| context.placeholder_parts(expr, &text));
     let refusal = verdicts.last().and_then(Verdict::rejection_error);
-    let parts = (turn.core.traces && refusal.is_none())
-        .then(|| provenance::realign_parts(context.message_parts(expr, &text), &text.to_text(), &checked.to_text()));
-    verdicts.into_iter().for_each(|verdict| turn.emit_verdict(f, verdict));
+    let mut parts = Vec::new();
+    if turn.core.traces && refusal.is_none() {
+        parts = provenance::realign_parts(context.message_parts(expr, &text), &text.to_text(), &checked.to_text());
+    }
+    for verdict in verdicts {
+        turn.emit_verdict(f, verdict);
+    }
     match refusal {
         Some(refusal) => Err(refusal.into()),
         None => Ok((checked, parts)),
@@ -114,11 +142,14 @@ pub fn read_model_answer(
         Ok(value) => return Ok(value),
         Err(error) => error.with_answer(&text.to_text()),
     };
-    let aside = turn.core.frames.get_mut(f).and_then(|frame| frame.aside.as_deref_mut());
-    error.sent = aside.and_then(|aside| aside.sent.take());
+    error.sent = match turn.extras_of_mut(f) {
+        Some(extras) => extras.sent.take(),
+        None => None,
+    };
     if step.asks_again()
-        && let Some(aside) = turn.core.frames.get_mut(f).map(|frame| frame.aside.get_or_insert_default())
+        && let Some(frame) = turn.core.frames.get_mut(f)
     {
+        let aside = frame.aside.get_or_insert_default();
         if aside.misfit.is_some() {
             error.message.push_str("; the model was called twice");
         } else {
@@ -132,18 +163,21 @@ pub fn read_model_answer(
 /// Reports the verdicts of usage limits, either of those that only warn or of those that reject; returns the first
 /// rejection.
 pub fn report_caps(turn: &mut MachineTurn<'_>, f: FrameId, call: &ModelCall, warning: bool) -> Option<RunError> {
-    let verdicts: Vec<Verdict> = cap::check_usage_caps(&call.guards, turn.core.usage, warning).collect();
-    let refusal = verdicts.iter().find_map(Verdict::rejection_error);
-    verdicts.into_iter().for_each(|verdict| turn.emit_verdict(f, verdict));
+    let mut refusal = None;
+    for verdict in cap::check_usage_caps(&call.guards, turn.core.usage, warning) {
+        if refusal.is_none() {
+            refusal = verdict.rejection_error();
+        }
+        turn.emit_verdict(f, verdict);
+    }
     refusal
 }
 
-fn schema(turn: &MachineTurn<'_>, call: &ModelCall) -> Option<(std::sync::Arc<str>, Value)> {
-    let of_guard = || call.guards.iter().find_map(|g| if let Guard::Schema(id) = g { Some(*id) } else { None });
+fn schema(turn: &MachineTurn<'_>, call: &ModelCall) -> Option<(Arc<str>, Value)> {
     let id = match &call.format {
-        AnswerFormat::Json(id) => Some(*id),
-        _ => of_guard(),
+        AnswerFormat::Json(id) => *id,
+        _ => call.guards.iter().find_map(|guard| if let Guard::Schema(id) = guard { Some(*id) } else { None })?,
     };
-    let schema = &turn.program.schemas[id?];
+    let schema = &turn.program.schemas[id];
     Some((schema.name.clone(), schema.json.clone()))
 }

@@ -16,14 +16,21 @@ const LONGEST_NAME: usize = 64;
 /// The descriptions to request: of tools that the manifest does not describe.
 pub fn description_requests(program: &Program, it: &Conversation) -> Vec<ToolsRequest> {
     let mut wanted: Vec<ToolsRequest> = Vec::new();
-    for offer in it.offers.iter().filter(|offer| offer.parameters.is_none()) {
+    for offer in &it.offers {
+        if offer.parameters.is_some() {
+            continue;
+        }
         let Some(call) = tool_of(program, offer) else { continue };
-        let names = (!offer.all).then(|| vec![call.name.clone()]);
+        let names = if offer.all { None } else { Some(vec![call.name.clone()]) };
         match wanted.iter_mut().find(|known| known.kind == call.kind) {
             None => wanted.push(ToolsRequest { kind: call.kind.clone(), names }),
             Some(known) => match (&mut known.names, names) {
                 (Some(all), Some(names)) => {
-                    all.extend(names.into_iter().filter(|name| !all.contains(name)).collect::<Vec<_>>())
+                    for name in names {
+                        if !all.contains(&name) {
+                            all.push(name);
+                        }
+                    }
                 }
                 (all, _) => *all = None,
             },
@@ -34,16 +41,21 @@ pub fn description_requests(program: &Program, it: &Conversation) -> Vec<ToolsRe
 
 /// The descriptions received, by place.
 pub fn parse_descriptions(program: &Program, it: &Conversation, said: &Value) -> Vec<(ToolKind, Vec<ToolSpec>)> {
-    let places = description_requests(program, it).into_iter().map(|wanted| wanted.kind);
-    let lists = match said {
-        Value::List(lists) => lists.as_slice(),
-        _ => &[],
-    };
-    let tools = |list: &Value| match list {
-        Value::List(tools) => tools.iter().filter_map(ToolSpec::from_value).collect(),
-        _ => Vec::new(),
-    };
-    places.zip(lists.iter().map(tools)).collect()
+    let lists = said.as_list().unwrap_or_default();
+    let mut described = Vec::new();
+    for (wanted, list) in description_requests(program, it).into_iter().zip(lists) {
+        let tools = list.as_list().unwrap_or_default();
+        described.push((wanted.kind, tools.iter().filter_map(ToolSpec::from_value).collect()));
+    }
+    described
+}
+
+/// The descriptions received from one place.
+pub fn listed_tools<'l>(
+    listed: &'l [(ToolKind, Vec<ToolSpec>)],
+    kind: &ToolKind,
+) -> impl Iterator<Item = &'l ToolSpec> {
+    listed.iter().filter(move |(known, _)| known == kind).flat_map(|(_, tools)| tools)
 }
 
 /// All tools that the model may call.
@@ -64,7 +76,7 @@ pub fn offered_tools(program: &Program, it: &Conversation, listed: &[(ToolKind, 
             continue;
         }
         let Some(call) = tool_of(program, offer) else { continue };
-        let known = listed.iter().filter(|(kind, _)| *kind == call.kind).flat_map(|(_, tools)| tools);
+        let mut known = listed_tools(listed, &call.kind);
         if offer.all {
             for tool in known {
                 add(&format!("{}{}", offer.name, tool.name), tool.clone(), Some(tool.name.clone()));
@@ -72,8 +84,11 @@ pub fn offered_tools(program: &Program, it: &Conversation, listed: &[(ToolKind, 
             continue;
         }
         // An existing tool may have no description.
-        let tool = known.into_iter().find(|tool| tool.name == call.name);
-        add(&offer.name, tool.cloned().unwrap_or_else(|| ToolSpec::without_description(offer.name.clone())), None);
+        let spec = match known.find(|tool| tool.name == call.name) {
+            Some(tool) => tool.clone(),
+            None => ToolSpec::without_description(offer.name.clone()),
+        };
+        add(&offer.name, spec, None);
     }
     all
 }
@@ -93,8 +108,9 @@ pub fn resolve_call(
         Value::Null => Value::Object(Default::default()),
         _ => return Err("its arguments are not a JSON object".to_owned()),
     };
-    let suits = tool.takes.check_value(&tool.spec.parameters, &arguments);
-    suits.map_err(|why| format!("its arguments do not fit: {why}"))?;
+    if let Err(why) = tool.takes.check_value(&tool.spec.parameters, &arguments) {
+        return Err(format!("its arguments do not fit: {why}"));
+    }
     let member = it.offers.get(tool.offer).and_then(|offer| offer.member.as_ref());
     let arguments = match member {
         Some(member) => arguments.get(member).cloned().unwrap_or_default(),
@@ -143,8 +159,12 @@ fn without(mut parameters: Value, pinned: &[Arc<str>]) -> Value {
     let Value::Object(schema) = &parameters else { return parameters };
     let mut schema: ValueObject = (**schema).clone();
     if let Some(Value::Object(properties)) = schema.get("properties") {
-        let left = properties.iter().filter(|(name, _)| !pinned.contains(name));
-        let left: ValueObject = left.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let mut left = ValueObject::default();
+        for (name, value) in properties.iter() {
+            if !pinned.contains(name) {
+                left.insert(name.clone(), value.clone());
+            }
+        }
         schema.insert("properties".into(), left.into());
     }
     if let Some(Value::List(required)) = schema.get("required") {

@@ -41,7 +41,7 @@ fn ask(
     let prompt = text_of(&turn.eval_context(f, None, None).eval_uncounted(&call.prompt)?);
     let AnswerWords { accepts, choices } = answer_words(turn, f, step)?;
     let request = HumanRequest {
-        step: turn.step_labels(f).last().cloned().unwrap_or_else(|| turn.program.name.clone()),
+        step: step_label(turn, f),
         prompt,
         accepts,
         choices,
@@ -57,11 +57,17 @@ fn ask(
     Ok(())
 }
 
+fn step_label(turn: &mut MachineTurn<'_>, f: FrameId) -> Arc<str> {
+    match turn.step_labels(f).last() {
+        Some(label) => label.clone(),
+        None => turn.program.name.clone(),
+    }
+}
+
 /// Timeout: the default is used, or the step fails.
 pub fn timeout_outcome(turn: &mut MachineTurn<'_>, f: FrameId, call: &HumanCall) -> FrameOutcome {
-    let label = turn.step_labels(f).last().cloned().unwrap_or_else(|| turn.program.name.clone());
-    let aside = turn.core.frames.get(f).and_then(|frame| frame.aside.as_deref());
-    let refused = aside.is_some_and(|aside| aside.refused.is_some());
+    let label = step_label(turn, f);
+    let refused = matches!(turn.extras_of(f), Some(extras) if extras.refused.is_some());
     match &call.on_timeout {
         OnTimeout::Answer(default) if !refused => FrameOutcome::Done(Value::Str(default.clone())),
         _ => {
@@ -83,14 +89,18 @@ pub fn process_answer(
     outcome: &FrameOutcome,
 ) -> Result<Option<FrameOutcome>, EvalStop> {
     let Some(frame) = turn.core.frames.get(f) else { return Ok(None) };
-    let refused = frame.aside.as_ref().and_then(|aside| aside.refused.clone());
+    let refused = match &frame.aside {
+        Some(extras) => extras.refused.clone(),
+        None => None,
+    };
     let answer = match (outcome, refused) {
         // No person is available to give a better answer.
         (FrameOutcome::Failed(_), Some(refused)) => return Ok(Some(FrameOutcome::Done(refused))),
         (FrameOutcome::Failed(error), None) => {
             let mut error = error.clone();
-            let at = step.policy.timeout_at.filter(|_| error.cause == Some(FailureCause::Timeout));
-            error.location = error.location.or(at);
+            if error.cause == Some(FailureCause::Timeout) {
+                error.location = error.location.or(step.policy.timeout_at);
+            }
             return Ok(Some(FrameOutcome::Failed(error)));
         }
         (FrameOutcome::Done(answer), _) => answer.clone(),
@@ -99,24 +109,16 @@ pub fn process_answer(
     if next > MAX_QUESTIONS || leads_on(turn, f, step, &answer)? {
         return Ok(Some(outcome.clone()));
     }
-    let base = frame_base(turn, f);
-    let key = base.map(|base| {
-        turn.core.keys.build_key(&base, |path| {
-            path.push_try(next);
-        })
-    });
     let text: Arc<str> = (&*answer.to_text()).into();
-    if let (Some(frame), Some(key)) = (turn.core.frames.get_mut(f), key) {
+    if let Some(frame) = turn.core.frames.get_mut(f) {
         frame.attempt = next;
-        frame.key = key;
+        frame.key = turn.core.keys.build_key(&frame.base, |path| {
+            path.push_try(next);
+        });
         frame.aside.get_or_insert_default().refused = Some(answer);
     }
     ask(turn, f, step, call, Some(text))?;
     Ok(None)
-}
-
-fn frame_base(turn: &MachineTurn<'_>, f: FrameId) -> Option<crate::key::Key> {
-    turn.core.frames.get(f).map(|frame| frame.base.clone())
 }
 
 /// The state machine that contains a step as a state, if a transition of that state may match an answer.
@@ -127,7 +129,7 @@ fn around<'p>(turn: &MachineTurn<'p>, f: FrameId) -> Option<(FrameId, &'p StateM
     let StepKind::StateMachine(machine) = &above.kind else { return None };
     let state = &machine.states[StateId(frame.place)];
     let takes = !state.may_end() && state.transitions.iter().any(|t| t.takes != MatchedOutcome::Failure);
-    takes.then_some((parent, machine, state))
+    if takes { Some((parent, machine, state)) } else { None }
 }
 
 /// Whether a transition matches an answer; also true if none needs to.
@@ -171,8 +173,10 @@ struct AnswerWords {
 fn answer_words(turn: &mut MachineTurn<'_>, f: FrameId, step: &Step) -> Result<AnswerWords, EvalStop> {
     let Some((parent, machine, state)) = around(turn, f) else { return Ok(AnswerWords::default()) };
     let mut words = Vec::new();
-    for when in state.transitions.iter().filter_map(|t| t.when.as_ref()) {
-        collect_words(when.condition.expression_tree(), &mut words);
+    for transition in &state.transitions {
+        if let Some(when) = &transition.when {
+            collect_words(when.condition.expression_tree(), &mut words);
+        }
     }
     words.truncate(MAX_WORDS);
     if words.is_empty() {
@@ -183,7 +187,11 @@ fn answer_words(turn: &mut MachineTurn<'_>, f: FrameId, step: &Step) -> Result<A
     let mut known: Vec<Arc<str>> = Vec::new();
     for word in words {
         let taken = transition(turn, own, state, &Value::Str(word.clone()))?;
-        let is_own = taken.is_some_and(|taken| otherwise.is_none_or(|otherwise| !std::ptr::eq(taken, otherwise)));
+        let is_own = match (taken, otherwise) {
+            (Some(taken), Some(otherwise)) => !std::ptr::eq(taken, otherwise),
+            (Some(_), None) => true,
+            (None, _) => false,
+        };
         if is_own && !known.contains(&word) {
             known.push(word);
         }

@@ -7,6 +7,7 @@ use trefoil_template::Value;
 use super::super::eval::EvalStop;
 use super::super::frame::FrameId;
 use super::super::turn::MachineTurn;
+use super::offers;
 use crate::error::RunError;
 use crate::parameters::{required_parameters, unknown_parameter};
 use crate::request::ToolSpec;
@@ -24,10 +25,14 @@ pub fn check_pins(
 ) -> Result<(), EvalStop> {
     for offer in &it.offers {
         let StepKind::Tool(call) = &turn.program.steps[offer.step].kind else { continue };
-        let tools = listed.iter().filter(|(kind, _)| *kind == call.kind).flat_map(|(_, tools)| tools);
-        let schema = tools.into_iter().find(|tool| tool.name == call.name).map(|tool| &tool.parameters);
-        if let Some(why) = offer.pinned.iter().find_map(|name| unknown_parameter(schema?, name)) {
-            return Err(wrong(offer, format!("`{}` cannot be offered with this pin: {why}", call.name)));
+        let tool = offers::listed_tools(listed, &call.kind).find(|tool| tool.name == call.name);
+        let schema = tool.map(|tool| &tool.parameters);
+        if let Some(schema) = schema {
+            for name in &offer.pinned {
+                if let Some(why) = unknown_parameter(schema, name) {
+                    return Err(wrong(offer, format!("`{}` cannot be offered with this pin: {why}", call.name)));
+                }
+            }
         }
         if let Some(name) = empty(turn, f, call, schema) {
             let message = format!("`{}` cannot be called: its pinned parameter `{name}` has no value", call.name);
@@ -47,7 +52,10 @@ fn empty(turn: &MachineTurn<'_>, f: FrameId, call: &ToolCall, schema: Option<&Va
     let context = turn.eval_context(f, None, None);
     let (pins, address) = match &call.arguments {
         ValueExpression::Object(members) if call.kind == ToolKind::Http => {
-            let member = |key: &str| members.iter().find(|(name, _)| **name == *key).map(|(_, value)| value);
+            let member = |key: &str| {
+                let (_, value) = members.iter().find(|(name, _)| **name == *key)?;
+                Some(value)
+            };
             let address = match member(URL)? {
                 ValueExpression::Template(text) | ValueExpression::Typed(text) => context.render_address(text).ok()?,
                 _ => return None,
@@ -58,20 +66,20 @@ fn empty(turn: &MachineTurn<'_>, f: FrameId, call: &ToolCall, schema: Option<&Va
     };
     let is_needed = |name: &str| match &address {
         Some(address) => address.contains(&format!("{{{name}}}")),
-        None => schema.is_some_and(|schema| required_parameters(schema).contains(&name)),
+        None => matches!(schema, Some(schema) if required_parameters(schema).contains(&name)),
     };
-    let is_empty = |value: &ValueExpression| context.eval_uncounted(value).is_ok_and(|value| value.is_null());
-    pins.iter().find(|(name, value)| is_needed(name) && is_empty(value)).map(|(name, _)| name.to_string())
+    let is_empty = |value: &ValueExpression| matches!(context.eval_uncounted(value), Ok(value) if value.is_null());
+    let (name, _) = pins.iter().find(|(name, value)| is_needed(name) && is_empty(value))?;
+    Some(name.to_string())
 }
 
 /// What is merged into the model's arguments.
 fn pinned_arguments(arguments: &ValueExpression) -> &[(std::sync::Arc<str>, ValueExpression)] {
-    match arguments {
-        ValueExpression::Merge(layers) => layers.iter().find_map(|layer| match layer {
-            ValueExpression::Object(pins) => Some(pins.as_slice()),
-            _ => None,
-        }),
-        _ => None,
+    let ValueExpression::Merge(layers) = arguments else { return &[] };
+    for layer in layers {
+        if let ValueExpression::Object(pins) = layer {
+            return pins;
+        }
     }
-    .unwrap_or_default()
+    &[]
 }

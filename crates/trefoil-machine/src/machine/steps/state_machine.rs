@@ -7,7 +7,7 @@ use crate::error::RunError;
 use crate::event::EventKind;
 use crate::key;
 use crate::machine::eval::{EvalContext, EvalStop};
-use crate::machine::frame::{FrameId, FrameOutcome, FrameState, MachineTask, StepStart};
+use crate::machine::frame::{Frame, FrameId, FrameOutcome, FrameState, MachineTask, StepStart};
 use crate::machine::progress::RunningStates;
 use crate::machine::trail;
 use crate::machine::turn::MachineTurn;
@@ -36,7 +36,7 @@ fn enter(
     from: Option<StateId>,
 ) -> Result<(), EvalStop> {
     let state = &machine.states[id];
-    let Some(FrameState::StateMachine(running)) = turn.core.frames.get_mut(f).map(|f| &mut f.doing) else {
+    let Some(Frame { doing: FrameState::StateMachine(running), .. }) = turn.core.frames.get_mut(f) else {
         return Ok(());
     };
     running.entries += 1;
@@ -75,25 +75,17 @@ pub fn end_state(
             set(turn, f, machine.previous_error, None);
             (value.clone(), None)
         }
-        FrameOutcome::Failed(error) => {
-            let failed = state.failed.as_ref().map(|e| turn.eval_context(f, None, Some(&error.message)).eval_expr(e));
-            let value = failed.transpose()?.unwrap_or_default();
-            let out = turn.program.steps[state.step].out;
-            set(turn, f, out, Some(value.clone()));
-            set(turn, f, machine.previous_error, Some(Value::from(&*error.message)));
-            for slot in [out, machine.previous_error] {
-                mark(turn, f, slot, |turn| {
-                    trail::from_origin_kind(OriginKind::Failure(turn.ended_child(f, place).cloned()))
-                });
-            }
-            (value, Some(error))
-        }
+        FrameOutcome::Failed(error) => (record_failure(turn, f, machine, place, error)?, Some(error)),
     };
     let context = turn.context_of(f, place, Some(&result), failure.map(|e| &*e.message));
     if let Some(transition) = find_transition(&context, state, failure.is_some())? {
-        let feedback = transition.feedback.as_ref().map(|text| context.render_text(text)).transpose()?;
-        let text = transition.feedback.as_ref().filter(|_| turn.core.traces);
-        let from = text.and_then(|text| context.text_trail(text));
+        let (mut feedback, mut from) = (None, None);
+        if let Some(text) = &transition.feedback {
+            feedback = Some(context.render_text(text)?);
+            if turn.core.traces {
+                from = context.text_trail(text);
+            }
+        }
         let warnings = if failure.is_some() { Vec::new() } else { without_score(&context, state, transition) };
         for message in warnings {
             warn(turn, f, machine, id, message);
@@ -119,25 +111,55 @@ pub fn end_state(
         let error = RunError::new("COMMAND_FAILED", message);
         return Err(fails(turn, f, machine, id, error));
     }
-    let slot = turn.program.steps[state.step].out;
-    let frame = turn.core.frames.get(f).map(|f| f.activation);
-    let stored =
-        slot.zip(frame).and_then(|(slot, activation)| turn.core.activations.read_slot(activation, slot)).cloned();
+    let stored = match turn.program.steps[state.step].out {
+        Some(slot) => turn.read_slot(f, slot),
+        None => None,
+    };
     turn.succeed_try(f, stored.unwrap_or(result));
     Ok(())
 }
 
+/// Sets what may be read after a state that failed; returns the value of the state.
+fn record_failure(
+    turn: &mut MachineTurn<'_>,
+    f: FrameId,
+    machine: &StateMachine,
+    place: u32,
+    error: &RunError,
+) -> Result<Value, EvalStop> {
+    let state = &machine.states[StateId(place)];
+    let value = match &state.failed {
+        Some(expr) => turn.eval_context(f, None, Some(&error.message)).eval_expr(expr)?,
+        None => Value::Null,
+    };
+    let out = turn.program.steps[state.step].out;
+    set(turn, f, out, Some(value.clone()));
+    set(turn, f, machine.previous_error, Some(Value::from(&*error.message)));
+    for slot in [out, machine.previous_error] {
+        mark(turn, f, slot, |turn| trail::from_origin_kind(OriginKind::Failure(turn.ended_child(f, place).cloned())));
+    }
+    Ok(value)
+}
+
 /// Warnings about transitions before the taken one that could not match, because what they compare is no score.
 fn without_score(context: &EvalContext<'_>, state: &WorkflowState, taken: &StateTransition) -> Vec<String> {
-    let before = state.transitions.iter().take_while(|t| !std::ptr::eq(*t, taken)).filter(|t| matches(t, false));
-    let mut all = Vec::new();
-    for missing in before.filter_map(|t| t.when.as_ref()).flat_map(|when| context.missing_scores(when)) {
-        let message = format!("`{}` has no {}: {}", state.name, missing.what, missing.seen);
-        if !all.contains(&message) {
-            all.push(message);
+    let mut warnings = Vec::new();
+    for transition in &state.transitions {
+        if std::ptr::eq(transition, taken) {
+            break;
+        }
+        let Some(when) = &transition.when else { continue };
+        if !matches(transition, false) {
+            continue;
+        }
+        for missing in context.missing_scores(when) {
+            let message = format!("`{}` has no {}: {}", state.name, missing.what, missing.seen);
+            if !warnings.contains(&message) {
+                warnings.push(message);
+            }
         }
     }
-    all
+    warnings
 }
 
 /// Warns at the last visit of a state.
@@ -154,8 +176,15 @@ pub fn find_transition<'s>(
     state: &'s WorkflowState,
     failed: bool,
 ) -> Result<Option<&'s StateTransition>, EvalStop> {
-    for transition in state.transitions.iter().filter(|t| matches(t, failed)) {
-        if transition.when.as_ref().map_or(Ok(true), |when| context.eval_condition(when))? {
+    for transition in &state.transitions {
+        if !matches(transition, failed) {
+            continue;
+        }
+        let is_met = match &transition.when {
+            Some(when) => context.eval_condition(when)?,
+            None => true,
+        };
+        if is_met {
             return Ok(Some(transition));
         }
     }
@@ -221,11 +250,16 @@ fn mark(
 
 fn no_transition(turn: &MachineTurn<'_>, f: FrameId, state: &WorkflowState, result: &Value) -> RunError {
     let context = turn.eval_context(f, Some(result), None);
-    let asked = state.transitions.iter().filter_map(|t| t.when.as_ref());
-    let unscored: Vec<_> = asked.clone().flat_map(|when| context.missing_scores(when)).collect();
-    let others = asked.flat_map(|when| context.describe_values(when));
-    let others = others.filter(|seen| !unscored.iter().any(|missing| seen.starts_with(&missing.read)));
-    let seen: Vec<String> = unscored.iter().map(|missing| missing.seen.clone()).chain(others).collect();
+    let (mut unscored, mut others) = (Vec::new(), Vec::new());
+    for transition in &state.transitions {
+        if let Some(when) = &transition.when {
+            unscored.extend(context.missing_scores(when));
+            others.extend(context.describe_values(when));
+        }
+    }
+    others.retain(|seen| !unscored.iter().any(|missing| seen.starts_with(&missing.read)));
+    let mut seen: Vec<String> = unscored.into_iter().map(|missing| missing.seen).collect();
+    seen.append(&mut others);
     let seen = join_distinct(seen);
     let tried: Vec<&str> = state.transitions.iter().map(|t| &*t.text).collect();
     let mut message = format!("no transition of state `{}` matched (`{}`)", state.name, tried.join("`, `"));
