@@ -61,14 +61,16 @@ pub enum MediaSource<'v> {
 /// The blocks of a value. `None`: it is an ordinary value.
 pub fn parse_blocks(value: &Value) -> Option<Vec<ContentBlock<'_>>> {
     let Value::List(items) = value else { return None };
-    let blocks: Option<Vec<_>> = items.iter().map(block).collect();
-    blocks.filter(|blocks| !blocks.is_empty())
+    if items.is_empty() {
+        return None;
+    }
+    items.iter().map(block).collect()
 }
 
 fn block(value: &Value) -> Option<ContentBlock<'_>> {
-    let text = |name: &str| value.get(name).and_then(Value::as_str);
+    let text = |name: &str| value.get(name)?.as_str();
     let kind = match text("type")? {
-        "text" => return text("text").map(ContentBlock::Text),
+        "text" => return Some(ContentBlock::Text(text("text")?)),
         "image" => MediaKind::Image,
         "audio" => MediaKind::Audio,
         _ => return None,
@@ -78,7 +80,7 @@ fn block(value: &Value) -> Option<ContentBlock<'_>> {
         (Some(bytes), ..) => (said, MediaSource::Base64(bytes)),
         (_, Some(url), _) => match data(url) {
             Some((own, bytes)) => (said.or(own), MediaSource::Base64(bytes)),
-            None if value.get("headers").is_some_and(|headers| headers.truth_value() != Some(false)) => {
+            None if matches!(value.get("headers"), Some(headers) if headers.truth_value() != Some(false)) => {
                 (said, MediaSource::Guarded)
             }
             None => (said, MediaSource::Url(url)),
@@ -92,8 +94,8 @@ fn block(value: &Value) -> Option<ContentBlock<'_>> {
 /// The type and the bytes of a `data:` URL in base64.
 fn data(url: &str) -> Option<(Option<&str>, &str)> {
     let (head, bytes) = url.strip_prefix("data:")?.split_once(',')?;
-    let media_type = head.strip_suffix(";base64")?.split(';').next().filter(|name| !name.is_empty());
-    Some((media_type, bytes))
+    let media_type = head.strip_suffix(";base64")?.split(';').next().unwrap_or_default();
+    Some((if media_type.is_empty() { None } else { Some(media_type) }, bytes))
 }
 
 /// The number of bytes of text that cost about as much as an image: 1,600 tokens.

@@ -59,7 +59,7 @@ impl ItemTally {
     }
     /// These, if any of them failed.
     pub fn with_failed(self) -> Option<Self> {
-        Some(self).filter(|tally| tally.failed > 0)
+        if self.failed > 0 { Some(self) } else { None }
     }
 }
 
@@ -92,7 +92,7 @@ pub struct DisplayedMessage {
 
 /// Whether it is empty.
 fn nothing(value: &Value) -> bool {
-    value.as_object().is_none_or(|members| members.is_empty())
+    !matches!(value, Value::Object(members) if !members.is_empty())
 }
 
 /// The provider's metadata for an answer.
@@ -214,7 +214,7 @@ impl AnswerDeadline {
             OnTimeout::Answer(default) if request.refused.is_none() => Some(default.to_string()),
             OnTimeout::Answer(_) | OnTimeout::Fail => None,
         };
-        request.answer_by.map(|at| Self { answer_by: at, otherwise })
+        Some(Self { answer_by: request.answer_by?, otherwise })
     }
 
     /// Whether the time has ended at this moment of the wall clock. An answer that is given then does not count.
@@ -239,7 +239,7 @@ impl AnswerDeadline {
 impl HumanRequest {
     /// Whether an answer that is given at this moment of the wall clock comes after the question's time.
     pub fn is_late(&self, at: u64) -> bool {
-        AnswerDeadline::from_request(self).is_some_and(|deadline| deadline.is_over(at))
+        matches!(AnswerDeadline::from_request(self), Some(deadline) if deadline.is_over(at))
     }
 }
 
@@ -277,7 +277,9 @@ impl AwaitedActivity {
     #[must_use]
     pub fn for_caller(mut self, call: &Key, more: UsedAmounts) -> Self {
         self.calls.insert(0, call.clone());
-        if let Some(raise) = self.why.as_mut().and_then(|why| why.raise.as_mut()) {
+        if let Some(why) = &mut self.why
+            && let Some(raise) = &mut why.raise
+        {
             *raise = raise.with_more(more);
         }
         self
@@ -285,23 +287,30 @@ impl AwaitedActivity {
     /// With the answer that is in the inbox, as it stands at this moment.
     #[must_use]
     pub fn with_inbox_answer(self, answer: Option<String>, at: u64) -> Self {
-        let is_over = self.deadline.as_ref().is_some_and(|deadline| deadline.is_over(at));
-        // An answer that was given in time counts, whenever the run continues.
-        let settled = answer.map(QuestionClosure::Answered).or(is_over.then_some(QuestionClosure::Late));
+        let settled = match (answer, &self.deadline) {
+            // An answer that was given in time counts, whenever the run continues.
+            (Some(answer), _) => Some(QuestionClosure::Answered(answer)),
+            (None, Some(deadline)) if deadline.is_over(at) => Some(QuestionClosure::Late),
+            (None, _) => None,
+        };
         Self { settled, ..self }
     }
     /// The path of the step in this run: that of the call, and that of the step there.
     pub fn step_path(&self) -> String {
-        self.calls
-            .iter()
-            .chain([&self.key])
-            .fold(String::new(), |path, key| join_path(&path, own_activity(key.as_str())))
+        let mut path = String::new();
+        for key in self.calls.iter().chain([&self.key]) {
+            path = join_path(&path, own_activity(key.as_str()));
+        }
+        path
     }
     /// What it waits for, on one line. `name`: how the step is named.
     pub fn describe_question(&self, name: &str) -> String {
         let calls = self.calls.iter().map(Key::display_name).collect::<Vec<_>>().join("/");
         let calls = if calls.is_empty() { calls } else { format!(", called by `{calls}`") };
-        let of = self.run.as_ref().map(|run| format!(" (run {run}{calls})")).unwrap_or_default();
+        let origin = match &self.run {
+            Some(run) => format!(" (run {run}{calls})"),
+            None => String::new(),
+        };
         match (&self.prompt, &self.why) {
             (Some(prompt), _) => {
                 let prompt = prompt.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -313,20 +322,23 @@ impl AwaitedActivity {
                     (None, Some(deadline)) => format!(" ({deadline})"),
                     (_, None) => String::new(),
                 };
-                format!("`{name}`{of} asks: {prompt}{until}")
+                format!("`{name}`{origin} asks: {prompt}{until}")
             }
-            (None, Some(why)) if self.sort == "run" => {
-                let run = self.run.as_ref().map(|run| format!(" {run}")).unwrap_or_default();
-                format!("the run{run} has {}", why.stopped_before())
-            }
-            (None, _) if self.sort == "run" => format!("`{name}`{of} has stopped before its end"),
+            (None, Some(why)) if self.sort == "run" => match &self.run {
+                Some(run) => format!("the run {run} has {}", why.stopped_before()),
+                None => format!("the run has {}", why.stopped_before()),
+            },
+            (None, _) if self.sort == "run" => format!("`{name}`{origin} has stopped before its end"),
             (None, _) => {
-                let called = self.called().map(|tool| format!(", `{tool}`,")).unwrap_or_default();
+                let called = match self.called() {
+                    Some(tool) => format!(", `{tool}`,"),
+                    None => String::new(),
+                };
                 let asks = match &self.settled {
                     Some(QuestionClosure::Answered(answer)) => format!("decided: {}", shorten_text(answer, ANSWER)),
                     _ => "did it finish?".to_owned(),
                 };
-                format!("`{name}`{of}: it is unknown whether this {}{called} was done; {asks}", self.sort)
+                format!("`{name}`{origin}: it is unknown whether this {}{called} was done; {asks}", self.sort)
             }
         }
     }
@@ -337,15 +349,22 @@ impl AwaitedActivity {
     /// The arguments of a tool or command, on one line: nobody can say whether it was done without them.
     pub fn called_with(&self) -> Option<String> {
         let call = self.call.as_ref()?;
-        let is_empty = |value: &&Value| value.as_list().is_some_and(<[_]>::is_empty);
-        let arguments = call.get("arguments").filter(|value| !is_empty(value)).map(Value::to_text).unwrap_or_default();
-        let script = call.get("script").map(|script| format!("{} ", script.to_text())).unwrap_or_default();
-        let all = format!("{script}{arguments}").split_whitespace().collect::<Vec<_>>().join(" ");
-        Some(shorten_text(&all, CALL)).filter(|all| !all.is_empty())
+        let mut line = String::new();
+        if let Some(script) = call.get("script") {
+            line = format!("{} ", script.to_text());
+        }
+        if let Some(arguments) = call.get("arguments")
+            && !matches!(arguments, Value::List(items) if items.is_empty())
+        {
+            line.push_str(&arguments.to_text());
+        }
+        let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+        if line.is_empty() { None } else { Some(shorten_text(&line, CALL)) }
     }
     /// The tool that was called, if the step does not have its name.
     fn called(&self) -> Option<&str> {
-        self.call.as_ref().and_then(|call| call.get("name")?.as_str()).filter(|name| !self.step.ends_with(name))
+        let name = self.call.as_ref()?.get("name")?.as_str()?;
+        if self.step.ends_with(name) { None } else { Some(name) }
     }
 }
 
@@ -651,17 +670,11 @@ impl EventKind {
             Self::Warning { message } => message.clone(),
             Self::RunSuspended { waiting, .. } => waiting.iter().map(|w| &*w.step).collect::<Vec<_>>().join(", "),
             Self::RunResumed { execution } => format!("execution {execution}"),
-            Self::RunFinished { output, error, items, .. } => match (output, error) {
-                (_, Some(error)) => error.to_string(),
-                (Some(output), None) if items.is_some() => {
-                    format!(
-                        "{}: {}",
-                        items.map(|items| items.to_string()).unwrap_or_default(),
-                        output.visible_value().to_text()
-                    )
-                }
-                (Some(output), None) => output.visible_value().to_text().to_string(),
-                (None, None) => return None,
+            Self::RunFinished { output, error, items, .. } => match (output, error, items) {
+                (_, Some(error), _) => error.to_string(),
+                (Some(output), None, Some(items)) => format!("{items}: {}", output.visible_value().to_text()),
+                (Some(output), None, None) => output.visible_value().to_text().to_string(),
+                (None, None, _) => return None,
             },
         })
     }

@@ -10,7 +10,7 @@ const ELSEWHERE: &[&str] = &["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "
 /// Why there is certainly no parameter of this name. A schema that says nothing about other names than those of its
 /// `properties` means only these: a misspelt name would otherwise have no effect.
 pub fn unknown_parameter(schema: &Value, name: &str) -> Option<String> {
-    let has = |key: &str| schema.get(key).is_some_and(|value| !value.is_null());
+    let has = |key: &str| matches!(schema.get(key), Some(value) if !value.is_null());
     let empty = ValueObject::default();
     let known = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
     let closed = match schema.get("additionalProperties") {
@@ -21,37 +21,49 @@ pub fn unknown_parameter(schema: &Value, name: &str) -> Option<String> {
     if !closed || has("patternProperties") || ELSEWHERE.iter().any(|key| has(key)) || known.get(name).is_some() {
         return None;
     }
-    let near = suggestions::nearest_name(name, known.keys().map(|known| &**known));
-    let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-    Some(format!("it has no parameter `{name}`{near}"))
+    let hint = match suggestions::nearest_name(name, known.keys().map(|known| &**known)) {
+        Some(near) => format!("; did you mean `{near}`?"),
+        None => String::new(),
+    };
+    Some(format!("it has no parameter `{name}`{hint}"))
 }
 
 /// The parameters without which a tool cannot be called.
 pub fn required_parameters(schema: &Value) -> Vec<&str> {
-    let all = schema.get("required").and_then(Value::as_list).unwrap_or_default();
-    all.iter().filter_map(Value::as_str).collect()
+    let Some(Value::List(required)) = schema.get("required") else { return Vec::new() };
+    required.iter().filter_map(Value::as_str).collect()
 }
 
 /// Whether null is one of the values of a parameter, so that it means something else than no value.
 pub fn accepts_null(schema: &Value, name: &str) -> bool {
-    schema.get("properties").and_then(|all| all.get(name)).is_some_and(|schema| is_nullable(schema, 0))
+    let Some(properties) = schema.get("properties") else { return false };
+    matches!(properties.get(name), Some(schema) if is_nullable(schema, 0))
 }
 
 /// The number of nested alternatives that are looked at.
 const DEPTH: usize = 4;
 
 fn is_nullable(schema: &Value, depth: usize) -> bool {
-    let kinds = match schema.get("type") {
+    let has_null_type = match schema.get("type") {
         Some(Value::List(kinds)) => kinds.iter().any(|kind| kind.as_str() == Some("null")),
         Some(kind) => kind.as_str() == Some("null"),
         None => false,
     };
-    let listed = schema.get("enum").and_then(Value::as_list).is_some_and(|all| all.iter().any(Value::is_null));
-    let nested = ["anyOf", "oneOf"].into_iter().filter_map(|key| schema.get(key)?.as_list()).flatten();
-    kinds
-        || listed
-        || schema.get("nullable") == Some(&Value::Bool(true))
-        || depth < DEPTH && nested.into_iter().any(|one| is_nullable(one, depth + 1))
+    let lists_null = matches!(schema.get("enum"), Some(Value::List(values)) if values.iter().any(Value::is_null));
+    if has_null_type || lists_null || schema.get("nullable") == Some(&Value::Bool(true)) {
+        return true;
+    }
+    if depth >= DEPTH {
+        return false;
+    }
+    for key in ["anyOf", "oneOf"] {
+        if let Some(Value::List(alternatives)) = schema.get(key)
+            && alternatives.iter().any(|alternative| is_nullable(alternative, depth + 1))
+        {
+            return true;
+        }
+    }
+    false
 }
 
 #[cfg(test)]

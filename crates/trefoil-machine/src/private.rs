@@ -91,8 +91,7 @@ impl PrivateValue {
         if self.hidden.is_empty() {
             return self.value.clone();
         }
-        let parts = self.hidden.0.iter().map(|part| ((part.at.as_str(), part.name), &*part.ranges)).collect();
-        mask_parts(&self.value, &mut String::new(), &parts)
+        mask_parts(&self.value, &mut String::new(), &self.hidden.ranges())
     }
 
     /// The parts that must not be shown.
@@ -104,8 +103,7 @@ impl PrivateValue {
     pub fn hidden_texts(&self) -> Vec<String> {
         let mut all = Vec::new();
         if !self.hidden.is_empty() {
-            let parts = self.hidden.0.iter().map(|part| ((part.at.as_str(), part.name), &*part.ranges)).collect();
-            texts(&self.value, &mut String::new(), &parts, &mut all);
+            texts(&self.value, &mut String::new(), &self.hidden.ranges(), &mut all);
         }
         all
     }
@@ -134,6 +132,10 @@ impl HiddenParts {
         let mut found = Vec::new();
         find(value, &mut Vec::new(), (text, number), &mut found);
         Self(found)
+    }
+
+    fn ranges(&self) -> HiddenRanges<'_> {
+        self.0.iter().map(|part| ((part.at.as_str(), part.name), &*part.ranges)).collect()
     }
 
     fn add(&mut self, more: Self) {
@@ -289,9 +291,10 @@ type HiddenRanges<'p> = BTreeMap<(&'p str, bool), &'p [(u32, u32)]>;
 fn mask_parts(value: &Value, at: &mut String, parts: &HiddenRanges<'_>) -> Value {
     let end = at.len();
     match value {
-        Value::Str(text) => parts
-            .get(&(at.as_str(), false))
-            .map_or(Value::Str(text.clone()), |ranges| Value::from(mask_ranges(text, ranges))),
+        Value::Str(text) => match parts.get(&(at.as_str(), false)) {
+            Some(ranges) => Value::from(mask_ranges(text, ranges)),
+            None => Value::Str(text.clone()),
+        },
         Value::Number(_) if parts.contains_key(&(at.as_str(), false)) => Value::from(HIDDEN),
         Value::List(items) => {
             let mut all = Vec::with_capacity(items.len());
@@ -306,9 +309,12 @@ fn mask_parts(value: &Value, at: &mut String, parts: &HiddenRanges<'_>) -> Value
             let mut all = ValueObject::default();
             for (name, member) in members.iter() {
                 push_member(at, name);
-                let shown = parts.get(&(at.as_str(), true)).map(|ranges| mask_ranges(name, ranges).into());
+                let shown = match parts.get(&(at.as_str(), true)) {
+                    Some(ranges) => mask_ranges(name, ranges).into(),
+                    None => name.clone(),
+                };
                 let member = mask_parts(member, at, parts);
-                all.insert(shown.unwrap_or_else(|| name.clone()), member);
+                all.insert(shown, member);
                 at.truncate(end);
             }
             all.into()
@@ -319,14 +325,11 @@ fn mask_parts(value: &Value, at: &mut String, parts: &HiddenRanges<'_>) -> Value
 
 fn texts(value: &Value, at: &mut String, parts: &HiddenRanges<'_>, all: &mut Vec<String>) {
     let end = at.len();
-    let mut of = |text: &str, at: &str, name: bool| {
-        let ranges = parts.get(&(at, name)).copied().unwrap_or_default();
-        all.extend(
-            ranges.iter().map(|range| text.chars().skip(range.0 as usize).take(width(*range)).collect::<String>()),
-        );
-    };
     match value {
-        Value::Str(text) => of(text, at, false),
+        Value::Str(text) => {
+            let ranges = parts.get(&(at.as_str(), false)).copied().unwrap_or_default();
+            all.extend(ranges.iter().map(|range| characters(text, *range)));
+        }
         Value::Number(_) if parts.contains_key(&(at.as_str(), false)) => all.push(value.to_text().to_string()),
         Value::List(items) => {
             for (index, item) in items.iter().enumerate() {
@@ -339,9 +342,7 @@ fn texts(value: &Value, at: &mut String, parts: &HiddenRanges<'_>, all: &mut Vec
             for (name, member) in members.iter() {
                 push_member(at, name);
                 let ranges = parts.get(&(at.as_str(), true)).copied().unwrap_or_default();
-                let of_name =
-                    ranges.iter().map(|range| name.chars().skip(range.0 as usize).take(width(*range)).collect());
-                all.extend(of_name);
+                all.extend(ranges.iter().map(|range| characters(name, *range)));
                 texts(member, at, parts, all);
                 at.truncate(end);
             }
@@ -350,8 +351,8 @@ fn texts(value: &Value, at: &mut String, parts: &HiddenRanges<'_>, all: &mut Vec
     }
 }
 
-fn width((start, end): (u32, u32)) -> usize {
-    end.saturating_sub(start) as usize
+fn characters(text: &str, (start, end): (u32, u32)) -> String {
+    text.chars().skip(start as usize).take(end.saturating_sub(start) as usize).collect()
 }
 
 fn mask_ranges(text: &str, ranges: &[(u32, u32)]) -> String {

@@ -108,15 +108,20 @@ pub fn realign_parts(parts: Vec<TextPart>, before: &str, after: &str) -> Vec<Tex
             single_part(after.len(), Origin::from_kind(OriginKind::Other))
         };
     }
-    let same = |(a, b): &(char, char)| a == b;
-    let head: usize = before.chars().zip(after.chars()).take_while(same).map(|(c, _)| c.len_utf8()).sum();
-    let room = before.len().min(after.len()) - head;
-    let mut tail = 0;
-    for (c, _) in before.chars().rev().zip(after.chars().rev()).take_while(same) {
-        if tail + c.len_utf8() > room {
+    let mut head = 0;
+    for (old, new) in before.chars().zip(after.chars()) {
+        if old != new {
             break;
         }
-        tail += c.len_utf8();
+        head += old.len_utf8();
+    }
+    let room = before.len().min(after.len()) - head;
+    let mut tail = 0;
+    for (old, new) in before.chars().rev().zip(after.chars().rev()) {
+        if old != new || tail + old.len_utf8() > room {
+            break;
+        }
+        tail += old.len_utf8();
     }
     let mut kept = cut(&parts, 0, head);
     kept.extend(single_part(after.len() - head - tail, Origin::from_kind(OriginKind::Other)));

@@ -75,10 +75,7 @@ impl Request {
         match self {
             Self::Model(request) => request.messages.iter().for_each(|message| see(&message.content)),
             Self::Tool(request) => see(&request.arguments),
-            Self::Command(request) => {
-                let env = request.env.iter().map(|(_, value)| value);
-                request.arguments.iter().chain(env).chain(&request.workdir).for_each(see);
-            }
+            Self::Command(request) => request.arguments_and_env().chain(&request.workdir).for_each(see),
             Self::Human(request) => see(&request.prompt),
             Self::Describe(_) | Self::Timer { .. } | Self::Decide(_) => {}
         }
@@ -89,10 +86,7 @@ impl Request {
         match self {
             Self::Model(request) => request.messages.iter().map(|m| m.content.fresh_weight()).sum(),
             Self::Tool(request) => request.arguments.fresh_weight(),
-            Self::Command(request) => {
-                let env = request.env.iter().map(|(_, value)| value);
-                request.arguments.iter().chain(env).map(Value::fresh_weight).sum()
-            }
+            Self::Command(request) => request.arguments_and_env().map(Value::fresh_weight).sum(),
             Self::Human(request) => request.prompt.fresh_weight(),
             Self::Describe(_) | Self::Timer { .. } | Self::Decide(_) => 0,
         }
@@ -180,15 +174,27 @@ pub struct ModelRequest {
 impl ModelRequest {
     /// The number of bytes of the prompt and of the schema.
     pub fn prompt_size(&self) -> u64 {
-        let schema = self.schema.as_ref().map_or(0, |(_, schema)| schema.to_json().to_string().len());
-        let json = |value: &Value| value.to_json().to_string().len();
-        let call =
-            |c: &ModelToolCall| c.name.len() + json(&c.arguments) + c.sealed.as_ref().map_or(0, |sealed| sealed.len());
-        let calls = |m: &ModelMessage| m.calls.iter().map(call).sum::<usize>();
-        let text = |m: &ModelMessage| blocks::content_size(&m.content).unwrap_or_else(|| m.content.to_text().len());
-        let texts: usize = self.messages.iter().map(|m| text(m) + calls(m)).sum();
-        let tools: usize = self.tools.iter().map(|t| t.name.len() + t.description.len() + json(&t.parameters)).sum();
-        (texts as u64).saturating_add(schema as u64).saturating_add(tools as u64)
+        let json_size = |value: &Value| value.to_json().to_string().len();
+        let mut size = 0;
+        for message in &self.messages {
+            size += match blocks::content_size(&message.content) {
+                Some(size) => size,
+                None => message.content.to_text().len(),
+            };
+            for call in &message.calls {
+                size += call.name.len() + json_size(&call.arguments);
+                if let Some(sealed) = &call.sealed {
+                    size += sealed.len();
+                }
+            }
+        }
+        for tool in &self.tools {
+            size += tool.name.len() + tool.description.len() + json_size(&tool.parameters);
+        }
+        if let Some((_, schema)) = &self.schema {
+            size += json_size(schema);
+        }
+        size as u64
     }
 }
 
@@ -206,14 +212,14 @@ pub struct ToolRequest {
 impl ToolRequest {
     /// The request of a step, with those arguments that the program gives itself.
     pub fn from_declaration(call: &ToolCall) -> Self {
-        let constant = |(name, e): &(Arc<str>, ValueExpression)| match e {
-            ValueExpression::Const(value) => Some((name.clone(), value.clone())),
-            _ => None,
-        };
-        let arguments: ValueObject = match &call.arguments {
-            ValueExpression::Object(members) => members.iter().filter_map(constant).collect(),
-            _ => ValueObject::default(),
-        };
+        let mut arguments = ValueObject::default();
+        if let ValueExpression::Object(members) = &call.arguments {
+            for (name, member) in members {
+                if let ValueExpression::Const(value) = member {
+                    arguments.insert(name.clone(), value.clone());
+                }
+            }
+        }
         Self { name: call.name.clone(), kind: call.kind.clone(), arguments: arguments.into() }
     }
 
@@ -348,6 +354,12 @@ pub struct CommandRequest {
     pub env: Vec<(Arc<str>, Value)>,
     /// Working directory.
     pub workdir: Option<Value>,
+}
+
+impl CommandRequest {
+    fn arguments_and_env(&self) -> impl Iterator<Item = &Value> {
+        self.arguments.iter().chain(self.env.iter().map(|(_, value)| value))
+    }
 }
 
 /// A question to a person.

@@ -114,7 +114,7 @@ impl RunLimits {
 
     /// Only one of a kind.
     pub fn for_kind(kind: LimitKind, limit: u64) -> Self {
-        Self::from_fn(|one| (one == kind).then_some(limit))
+        Self::from_fn(|each| if each == kind { Some(limit) } else { None })
     }
 
     /// Those that are set, each with its kind.
@@ -129,7 +129,7 @@ impl RunLimits {
 
     /// The lower ones.
     pub fn lower_limits(self, other: Self) -> Self {
-        self.with(other, |own, other| own.into_iter().chain(other).min())
+        self.with(other, lower_limit)
     }
 
     /// What is enough for both.
@@ -139,12 +139,15 @@ impl RunLimits {
 
     /// Those that differ from the ones before.
     pub fn changed_from(self, before: Self) -> Self {
-        self.with(before, |own, before| own.filter(|_| own != before))
+        self.with(before, |own, before| if own == before { None } else { own })
     }
 
     /// Without those that only lift a limit that did not exist before.
     pub fn without_lifts(self, before: Self) -> Self {
-        Self::from_fn(|kind| self.get(kind).filter(|limit| before.get(kind).is_some() || *limit != kind.of_default()))
+        Self::from_fn(|kind| match self.get(kind) {
+            Some(limit) if before.get(kind).is_some() || limit != kind.of_default() => Some(limit),
+            _ => None,
+        })
     }
 
     /// The first limit that this usage exceeds.
@@ -162,6 +165,14 @@ impl RunLimits {
     /// These limits with more, where there are some.
     pub fn with_more(self, more: UsedAmounts) -> Self {
         Self::from_fn(|kind| Some(self.get(kind)?.saturating_add(more.get(kind)).min(i64::MAX as u64)))
+    }
+}
+
+/// The lower of two limits, each of which may not exist.
+pub(crate) fn lower_limit(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        _ => one.or(other),
     }
 }
 

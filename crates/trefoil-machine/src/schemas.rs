@@ -57,7 +57,10 @@ impl ForeignSchema {
 }
 
 fn fits(checker: &CompiledSchema, value: &Value) -> Result<(), String> {
-    let checker = checker.as_ref().map_err(Clone::clone)?;
+    let checker = match checker {
+        Ok(checker) => checker,
+        Err(why) => return Err(why.clone()),
+    };
     let json = value.to_json();
     let errors = match checker.check_value(&json) {
         Ok(()) => return Ok(()),

@@ -52,28 +52,35 @@ pub fn step_places(program: &Program, is_wanted: impl Fn(&Step) -> bool) -> Vec<
         if let Some(own) = &step.label {
             place.label = own.to_string();
         }
-        let named = step.label.as_ref().filter(|_| !is_state);
         let is_entry = place.key.is_empty() && step.kind.step_info().has_activity;
-        if let Some(own) = named.or_else(|| is_entry.then_some(&entry.name)) {
-            place.enter(&escape_label(own));
+        let name = match &step.label {
+            Some(own) if !is_state => Some(own),
+            _ if is_entry => Some(&entry.name),
+            _ => None,
+        };
+        if let Some(name) = name {
+            place.enter(&escape_label(name));
         }
         let marked = StepPlace { pattern: format!("{}{}", place.pattern, marks_within(step)), ..place.clone() };
         let beneath = |id, within| StepPlace { id, within, ..marked.clone() };
         // In reverse, because the last one pushed is visited first.
-        for flow in walk::callees_of(step).into_iter().rev().filter(|flow| !place.within.contains(flow)) {
-            let within = place.within.iter().copied().chain([flow]).collect();
+        for flow in walk::callees_of(step).into_iter().rev() {
+            if place.within.contains(&flow) {
+                continue;
+            }
+            let mut within = place.within.clone();
+            within.push(flow);
             stack.push((beneath(program.flows[flow].body, within), false));
         }
-        let children = step.named_children().into_iter().rev();
-        stack.extend(children.map(|(child, name)| {
+        for (child, name) in step.named_children().into_iter().rev() {
             let mut inside = beneath(child, place.within.clone());
             if let Some(name) = name {
                 inside.pattern.clone_from(&place.pattern);
                 inside.enter(&escape_label(name));
                 inside.pattern.push_str(&marks_within(step));
             }
-            (inside, name.is_some())
-        }));
+            stack.push((inside, name.is_some()));
+        }
         if is_wanted(step) && known.insert((place.id, place.key.clone())) {
             all.push(place);
         }
@@ -83,8 +90,12 @@ pub fn step_places(program: &Program, is_wanted: impl Fn(&Step) -> bool) -> Vec<
 
 /// The signs of the marks that the steps inside a step have in a run.
 fn marks_within(step: &Step) -> String {
-    let has_items = matches!(step.kind, StepKind::ForEach(_) | StepKind::Conversation(_));
-    step.kind.step_info().mark.into_iter().chain(has_items.then_some('[')).collect()
+    let mut marks = String::new();
+    marks.extend(step.kind.step_info().mark);
+    if matches!(step.kind, StepKind::ForEach(_) | StepKind::Conversation(_)) {
+        marks.push('[');
+    }
+    marks
 }
 
 /// The path of a step, of a run or of a program.
@@ -118,7 +129,7 @@ impl StepPlace {
     /// Its key as that of one pass and item, if it has any in a run.
     fn example(&self) -> Option<String> {
         let example = self.pattern.replace('@', "@1").replace('[', "[0]").replace('#', "#1");
-        (example != self.pattern).then_some(example)
+        if example == self.pattern { None } else { Some(example) }
     }
 }
 
@@ -158,7 +169,13 @@ impl<'k> RunPath<'k> {
 
     /// The path of the step that a name means: this one, or one around it.
     pub fn find_named(self, name: &str) -> Option<Self> {
-        enclosing_paths(self.0).map(Self).filter(|around| around.is_named(name)).last()
+        let mut outermost = None;
+        for around in enclosing_paths(self.0) {
+            if Self(around).is_named(name) {
+                outermost = Some(Self(around));
+            }
+        }
+        outermost
     }
 
     /// The path without marks: the same in every pass and item.
@@ -200,7 +217,10 @@ pub fn join_path(call: &str, step: &str) -> String {
 
 /// The path before a child of a step with this path; `name`: see [`Step::named_children`].
 pub fn path_inside(step: &Step, path: &str, name: Option<&Arc<str>>) -> String {
-    let mut inside = name.map_or_else(|| path.to_owned(), |name| join_path(path, &escape_label(name)));
+    let mut inside = match name {
+        Some(name) => join_path(path, &escape_label(name)),
+        None => path.to_owned(),
+    };
     inside.extend(step.kind.step_info().mark);
     inside
 }
@@ -208,7 +228,10 @@ pub fn path_inside(step: &Step, path: &str, name: Option<&Arc<str>>) -> String {
 /// The steps that a name means, of steps with their paths: those with this whole path; if there are none, those with this name.
 pub fn find_steps<P: StepPath, T: PartialEq>(name: &str, steps: impl IntoIterator<Item = (P, T)>) -> Vec<T> {
     let (mut whole, mut others) = (Vec::new(), Vec::new());
-    for (path, step) in steps.into_iter().filter(|(path, _)| path.is_named(name)) {
+    for (path, step) in steps {
+        if !path.is_named(name) {
+            continue;
+        }
         let found = if path.is_whole(name) { &mut whole } else { &mut others };
         if !found.contains(&step) {
             found.push(step);
@@ -219,9 +242,18 @@ pub fn find_steps<P: StepPath, T: PartialEq>(name: &str, steps: impl IntoIterato
 
 /// Splits `STEP=VALUE`. A name and a value may contain `=`: the longest name that is known counts, or else what is before the first.
 pub fn split_value(text: &str, is_known: impl Fn(&str) -> bool) -> Option<(&str, &str)> {
-    let all = || text.match_indices('=').filter_map(|(at, _)| Some((text.get(..at)?, text.get(at + 1..)?)));
-    let named = || all().filter(|(name, _)| !name.is_empty());
-    named().filter(|(name, _)| is_known(name)).last().or_else(|| named().next())
+    let (mut first, mut longest_known) = (None, None);
+    for (at, _) in text.match_indices('=') {
+        let (Some(name), Some(value)) = (text.get(..at), text.get(at + 1..)) else { continue };
+        if name.is_empty() {
+            continue;
+        }
+        first = first.or(Some((name, value)));
+        if is_known(name) {
+            longest_known = Some((name, value));
+        }
+    }
+    longest_known.or(first)
 }
 
 /// How many names a message lists.
@@ -233,36 +265,61 @@ const MARKED: usize = 3;
 /// What a run has instead of a step with a name that it does not have.
 pub fn describe_alternatives<'k>(name: &str, run: impl IntoIterator<Item = RunPath<'k>>) -> String {
     let run: Vec<RunPath<'k>> = run.into_iter().collect();
-    let is_step = |name: &str| run.iter().any(|path| path.find_named(name).is_some());
-    // The name, and what it says about a call.
-    let names = std::iter::once(name.len()).chain(name.rmatch_indices('/').map(|(at, _)| at));
-    let mut names = names.filter_map(|end| name.get(..end)).filter(|name| is_marked(name) && !is_step(name));
-    let marked = names.find_map(|name| {
-        let bare = label_path(name);
-        let mut all = distinct(run.iter().filter_map(|path| Some(path.find_named(&bare)?.display_name())));
-        // Passes and items, and not the step around them.
-        if all.iter().any(|name| is_marked(name)) {
-            all.retain(|name| is_marked(name));
-        }
-        (!all.is_empty()).then_some(all)
-    });
-    if let Some(marked) = marked {
+    let marked = find_other_marks(name, &run);
+    if !marked.is_empty() {
         return format!("it has {}", list_names(&marked, MARKED));
     }
-    let around = || run.iter().flat_map(|path| enclosing_paths(path.0));
-    let known: Vec<Cow<'_, str>> =
-        around().filter_map(own_label).map(Cow::Borrowed).chain(around().map(label_path)).collect();
-    let labels = distinct(around().filter_map(own_label));
-    match (suggestions::nearest_name(name, known.iter().map(AsRef::as_ref)), labels.is_empty()) {
-        (_, true) => "it has no steps".to_owned(),
-        (Some(near), _) => format!("did you mean `{near}`? Its steps are {}", list_names(&labels, LISTED)),
-        (None, _) => format!("its steps are {}", list_names(&labels, LISTED)),
+    let (mut labels, mut paths) = (Vec::new(), Vec::new());
+    for path in &run {
+        for around in enclosing_paths(path.0) {
+            labels.extend(own_label(around));
+            paths.push(label_path(around));
+        }
     }
+    if labels.is_empty() {
+        return "it has no steps".to_owned();
+    }
+    let known = labels.iter().copied().chain(paths.iter().map(AsRef::as_ref));
+    let near = suggestions::nearest_name(name, known);
+    let steps = list_names(&distinct(labels), LISTED);
+    match near {
+        Some(near) => format!("did you mean `{near}`? Its steps are {steps}"),
+        None => format!("its steps are {steps}"),
+    }
+}
+
+/// The passes and items of a run that a name means without its marks, if there are none with them.
+fn find_other_marks<'k>(name: &str, run: &[RunPath<'k>]) -> Vec<&'k str> {
+    // The name, and what it says about a call.
+    for part in enclosing_paths(name) {
+        if !is_marked(part) || run.iter().any(|path| path.find_named(part).is_some()) {
+            continue;
+        }
+        let bare = label_path(part);
+        let mut found = Vec::new();
+        for path in run {
+            if let Some(step) = path.find_named(&bare) {
+                found.push(step.display_name());
+            }
+        }
+        let mut found = distinct(found);
+        // Passes and items, and not the step around them.
+        if found.iter().any(|name| is_marked(name)) {
+            found.retain(|name| is_marked(name));
+        }
+        if !found.is_empty() {
+            return found;
+        }
+    }
+    Vec::new()
 }
 
 /// How to name one of these steps of a program, if a name has a mark that none of them has in any run.
 pub fn without_wrong_mark(name: &str, places: &[&StepPlace]) -> Option<String> {
-    let bare = Some(label_path(name)).filter(|_| is_marked(name))?;
+    if !is_marked(name) {
+        return None;
+    }
+    let bare = label_path(name);
     let place = places.iter().find(|place| place.is_named(&bare))?;
     let key = &place.key;
     Some(match place.example() {
@@ -285,9 +342,10 @@ pub fn list_names(names: &[&str], most: usize) -> String {
     }
 }
 
-fn distinct<'n>(names: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
+fn distinct(mut names: Vec<&str>) -> Vec<&str> {
     let mut known = BTreeSet::new();
-    names.filter(|name| known.insert(*name)).collect()
+    names.retain(|name| known.insert(*name));
+    names
 }
 
 /// Whether a segment has a mark.
@@ -317,24 +375,40 @@ fn is_whole(name: &str, path: &str) -> bool {
 /// Whether a name means the step with this path.
 fn is_name_of(name: &str, path: &str, has: MarkTest) -> bool {
     let ((before, last), (around, own)) = (split(name), split(path));
-    let is_around = |before| around.is_some_and(|around| is_name_around(before, around, has));
-    is_label_of(name, own) || is_part_of(last, own, has) && before.is_none_or(is_around)
+    if is_label_of(name, own) {
+        return true;
+    }
+    if !is_part_of(last, own, has) {
+        return false;
+    }
+    match (before, around) {
+        (None, _) => true,
+        (Some(before), Some(around)) => is_name_around(before, around, has),
+        (Some(_), None) => false,
+    }
 }
 
 /// Whether a name means the step with this path, or one around it.
 fn is_name_around(name: &str, path: &str, has: MarkTest) -> bool {
+    if enclosing_paths(path).any(|path| is_label_of(name, split(path).1)) {
+        return true;
+    }
     let (before, last) = split(name);
     // The innermost step with the last part leaves most for the parts before it.
     let innermost = enclosing_paths(path).find(|path| is_part_of(last, split(path).1, has));
-    let is_around =
-        |before| innermost.and_then(|path| split(path).0).is_some_and(|around| is_name_around(before, around, has));
-    enclosing_paths(path).any(|path| is_label_of(name, split(path).1))
-        || innermost.is_some() && before.is_none_or(is_around)
+    let Some(innermost) = innermost else { return false };
+    match (before, split(innermost).0) {
+        (None, _) => true,
+        (Some(before), Some(around)) => is_name_around(before, around, has),
+        (Some(_), None) => false,
+    }
 }
 
 fn names_inside<'n>(name: &'n str, call: &str, has: MarkTest) -> impl Iterator<Item = &'n str> {
-    let parts = name.rmatch_indices('/').filter_map(|(at, _)| Some((name.get(..at)?, name.get(at + 1..)?)));
-    parts.filter(move |(before, inner)| !inner.is_empty() && is_name_of(before, call, has)).map(|(_, inner)| inner)
+    name.rmatch_indices('/').filter_map(move |(at, _)| {
+        let (before, inner) = (name.get(..at)?, name.get(at + 1..)?);
+        if !inner.is_empty() && is_name_of(before, call, has) { Some(inner) } else { None }
+    })
 }
 
 /// A path, and those around it, the innermost first.
@@ -344,7 +418,10 @@ fn enclosing_paths(path: &str) -> impl Iterator<Item = &str> {
 
 /// What is before the last segment, and the last segment.
 fn split(path: &str) -> (Option<&str>, &str) {
-    path.rsplit_once('/').map_or((None, path), |(around, own)| (Some(around), own))
+    match path.rsplit_once('/') {
+        Some((around, own)) => (Some(around), own),
+        None => (None, path),
+    }
 }
 
 /// Whether a text is the label of a segment as the manifest writes it.

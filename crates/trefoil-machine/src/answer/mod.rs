@@ -16,7 +16,10 @@ pub fn parse_answer(format: &AnswerFormat, answer: &Value, schemas: &ProgramSche
     let Some(text) = answer.as_str() else { return Ok(answer.clone()) };
     match format {
         AnswerFormat::Text => Ok(answer.clone()),
-        AnswerFormat::JsonOrText => Ok(find_structure(text).unwrap_or_else(|| answer.clone())),
+        AnswerFormat::JsonOrText => match find_structure(text) {
+            Some(structure) => Ok(structure),
+            None => Ok(answer.clone()),
+        },
         AnswerFormat::Json(schema) => find_json(text, &|value: &Value| schemas.check_value(*schema, value))
             .map_err(|why| RunError::new("STRUCTURED_OUTPUT_INVALID", why)),
     }
@@ -45,12 +48,21 @@ pub fn find_json(text: &str, fits: AnswerCheck<'_>) -> Result<Value, String> {
         Err(error) => error,
     };
     let fences = pieces::find_fences(answer);
-    let fenced: Vec<Value> =
-        fences.iter().filter_map(|fence| Value::parse(json_text(answer.get(fence.inside.clone())?)).ok()).collect();
-    let all = pieces::find_json_pieces(answer);
-    let is_outside = |at: usize| !fences.iter().any(|fence| fence.whole.contains(&at));
-    let outside = all.iter().filter(|piece| is_outside(piece.at)).map(|piece| piece.value.clone()).collect();
-    let all: Vec<Value> = all.into_iter().map(|piece| piece.value).collect();
+    let mut fenced = Vec::new();
+    for fence in &fences {
+        if let Some(inside) = answer.get(fence.inside.clone())
+            && let Ok(value) = Value::parse(json_text(inside))
+        {
+            fenced.push(value);
+        }
+    }
+    let (mut outside, mut all) = (Vec::new(), Vec::new());
+    for piece in pieces::find_json_pieces(answer) {
+        if !fences.iter().any(|fence| fence.whole.contains(&piece.at)) {
+            outside.push(piece.value.clone());
+        }
+        all.push(piece.value);
+    }
     let several = if fenced.is_empty() { all.len() } else { fenced.len() } > 1;
     let mut misfits = Vec::new();
     for (place, values) in
@@ -59,7 +71,7 @@ pub fn find_json(text: &str, fits: AnswerCheck<'_>) -> Result<Value, String> {
         let mut found: Option<Value> = None;
         for value in values {
             match check_unquoted(value, fits) {
-                Ok(value) if found.as_ref().is_some_and(|other| *other != value) => {
+                Ok(value) if matches!(&found, Some(other) if *other != value) => {
                     return Err("the answer has several pieces of JSON that match the schema".to_owned());
                 }
                 Ok(value) => found = Some(value),
@@ -80,8 +92,10 @@ pub fn find_json(text: &str, fits: AnswerCheck<'_>) -> Result<Value, String> {
 /// A value that fits, or that is the text of one, because some models encode their answer twice.
 fn check_unquoted(value: Value, fits: AnswerCheck<'_>) -> Result<Value, String> {
     let Err(why) = fits(&value) else { return Ok(value) };
-    let inner = value.as_str().and_then(find_structure);
-    inner.filter(|inner| fits(inner).is_ok()).ok_or(why)
+    match value.as_str().and_then(find_structure) {
+        Some(inner) if fits(&inner).is_ok() => Ok(inner),
+        _ => Err(why),
+    }
 }
 
 /// The error message for an answer that does not match its schema.

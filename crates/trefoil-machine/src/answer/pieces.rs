@@ -25,16 +25,27 @@ pub fn find_json_pieces(text: &str) -> Vec<JsonPiece> {
     let mut from = if text.len() <= MAX_PROSE { 0 } else { text.len() };
     for _ in 0..MAX_LOOKS {
         let rest = text.get(from..).unwrap_or_default();
-        let Some(at) = rest.find(['{', '[']).map(|at| from + at) else { break };
-        let rest = text.get(at..).unwrap_or_default();
-        // Any JSON ends where it would end without halves of surrogate pairs.
-        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<IgnoredAny>();
-        let length = values.next().and_then(Result::ok).map(|_| values.byte_offset());
-        let value = length.and_then(|length| Some((length, Value::parse(rest.get(..length)?).ok()?)));
-        from = at + value.as_ref().map_or(1, |(length, _)| *length);
-        found.extend(value.map(|(length, value)| JsonPiece { at, end: at + length, value }));
+        let Some(start) = rest.find(['{', '[']) else { break };
+        let at = from + start;
+        match read_start(text.get(at..).unwrap_or_default()) {
+            Some((value, length)) => {
+                from = at + length;
+                found.push(JsonPiece { at, end: from, value });
+            }
+            None => from = at + 1,
+        }
     }
     found
+}
+
+/// The JSON at the start of a text, and its length.
+fn read_start(text: &str) -> Option<(Value, usize)> {
+    // Any JSON ends where it would end without halves of surrogate pairs.
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
+    values.next()?.ok()?;
+    let length = values.byte_offset();
+    let value = Value::parse(text.get(..length)?).ok()?;
+    Some((value, length))
 }
 
 /// A code fence.

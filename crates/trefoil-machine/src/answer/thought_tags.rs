@@ -8,11 +8,18 @@ const NAMES: &[&str] =
 /// What is around the name in an opening and in a closing tag.
 const BRACKETS: &[[&str; 3]] = &[["<", "</", ">"], ["[", "[/", "]"], ["◁", "◁/", "▷"]];
 
-/// The opening and the closing tags.
-fn tags() -> impl Iterator<Item = (String, String)> {
-    BRACKETS.iter().flat_map(|[open, close, end]| {
-        NAMES.iter().map(move |name| (format!("{open}{name}{end}"), format!("{close}{name}{end}")))
-    })
+/// The opening and the closing tags of which a text has the closing one.
+fn tags(text: &str) -> Vec<(String, String)> {
+    let mut tags = Vec::new();
+    for [open, close, end] in BRACKETS {
+        for name in NAMES {
+            let closing = format!("{close}{name}{end}");
+            if text.contains(&closing) {
+                tags.push((format!("{open}{name}{end}"), closing));
+            }
+        }
+    }
+    tags
 }
 
 /// The length of the thoughts at the start of a text: tags with their contents, or everything before a closing tag that was
@@ -20,25 +27,27 @@ fn tags() -> impl Iterator<Item = (String, String)> {
 pub fn thoughts_length(text: &str) -> usize {
     // Lower case in ASCII only, so that places are the same.
     let lower = text.to_ascii_lowercase();
-    let tags: Vec<_> = tags().filter(|(_, close)| lower.contains(close)).collect();
+    let tags = tags(&lower);
     if tags.is_empty() {
         return 0;
     }
     let values = pieces::find_json_pieces(text);
     let closing = |close: &str, from: usize| {
-        let all = lower.get(from..).unwrap_or_default().match_indices(close);
-        let outside = |at: &usize| !values.iter().any(|value| (value.at..value.end).contains(at));
-        all.map(|(at, _)| from + at).find(outside).map(|at| at + close.len())
+        for (at, _) in lower.get(from..).unwrap_or_default().match_indices(close) {
+            let start = from + at;
+            if !values.iter().any(|value| (value.at..value.end).contains(&start)) {
+                return Some(start + close.len());
+            }
+        }
+        None
     };
     let mut length = 0;
     loop {
         let rest = lower.get(length..).unwrap_or_default();
         let start = lower.len() - rest.trim_start().len();
-        let opened = tags.iter().find(|(open, _)| rest.trim_start().starts_with(open));
-        match opened.and_then(|(open, close)| closing(close, start + open.len())) {
-            Some(end) => length = end,
-            None => break,
-        }
+        let Some((open, close)) = tags.iter().find(|(open, _)| rest.trim_start().starts_with(open)) else { break };
+        let Some(end) = closing(close, start + open.len()) else { break };
+        length = end;
     }
     if length > 0 {
         return length;

@@ -12,12 +12,16 @@ pub fn check_usage_caps(guards: &[Guard], used: Usage, warning: bool) -> impl It
         let passed = match guard {
             Guard::TokenCap { max_tokens: max, warn } if *warn == warning => {
                 let used = used.total_tokens();
-                (used > *max).then(|| format!("token cap exceeded: {used} tokens used, limit is {max}"))
+                if used > *max { Some(format!("token cap exceeded: {used} tokens used, limit is {max}")) } else { None }
             }
             Guard::CostCap { max_micro: max, warn } if *warn == warning => {
                 let spent = used.cost_micro;
-                let (shown, limit) = (DollarAmount(spent), DollarAmount(*max));
-                (spent > *max).then(|| format!("cost cap exceeded: {shown} spent, limit is {limit}"))
+                if spent > *max {
+                    let (shown, limit) = (DollarAmount(spent), DollarAmount(*max));
+                    Some(format!("cost cap exceeded: {shown} spent, limit is {limit}"))
+                } else {
+                    None
+                }
             }
             _ => return None,
         };

@@ -30,8 +30,12 @@ static FAMILIES: LazyLock<Option<Regex>> = LazyLock::new(|| {
 
 /// Such phrases in a text, with their spans.
 pub fn find_injections(text: &str) -> Vec<(Range<usize>, String)> {
-    let found = FAMILIES.iter().flat_map(|families| families.find_iter(text));
-    found.map(|found| (found.range(), found.as_str().split_whitespace().collect::<Vec<_>>().join(" "))).collect()
+    let Some(families) = &*FAMILIES else { return Vec::new() };
+    let mut found = Vec::new();
+    for phrase in families.find_iter(text) {
+        found.push((phrase.range(), phrase.as_str().split_whitespace().collect::<Vec<_>>().join(" ")));
+    }
+    found
 }
 
 /// The message about a phrase.

@@ -74,9 +74,13 @@ pub fn check_message(
             if of == CheckSubject::Prompt {
                 hits.retain(|hit| overlapping_parts(parts, &hit.bytes).any(is_data));
             }
-            for path in hits.iter().flat_map(|hit| overlapping_parts(parts, &hit.bytes)).filter_map(placeholder) {
-                if !from.contains(path) {
-                    from.push(path.clone());
+            for hit in &hits {
+                for part in overlapping_parts(parts, &hit.bytes) {
+                    if let Some(path) = placeholder(part)
+                        && !from.contains(path)
+                    {
+                        from.push(path.clone());
+                    }
                 }
             }
         }
@@ -88,14 +92,22 @@ pub fn check_message(
             Guard::Pii { action, .. } => {
                 (pii::action_ruling(*action), pii::personal_data_message(hits.iter().map(|h| &*h.what), of))
             }
-            _ => (VerdictRuling::Refused, injection::injection_message(hits.first().map_or("", |hit| &hit.what), of)),
+            _ => {
+                let what = match hits.first() {
+                    Some(hit) => &hit.what,
+                    None => "",
+                };
+                (VerdictRuling::Refused, injection::injection_message(what, of))
+            }
         };
         looked.verdicts.push(Verdict { from, ..Verdict::with_finding(guard_name(guard), of, ruling, why) });
         match guard {
             _ if ruling == VerdictRuling::Refused => break,
             Guard::Pii { replacement, .. } if ruling == VerdictRuling::Changed => {
                 let bytes = united(hits);
-                known = known.map(|parts| provenance::replace_parts(&parts, &bytes, replacement.len()));
+                if let Some(parts) = &mut known {
+                    *parts = provenance::replace_parts(parts, &bytes, replacement.len());
+                }
                 looked.text = replace(&looked.text, &bytes, replacement);
             }
             _ => {}
@@ -109,27 +121,10 @@ pub fn check_answer(guards: &[Guard], text: String, schemas: &ProgramSchemas) ->
     let mut looked = CheckedText { text, verdicts: Vec::new() };
     let of = CheckSubject::Answer;
     for guard in guards {
-        let text = &looked.text;
-        let found = match guard {
-            Guard::Injection => injection::find_injections(text)
-                .first()
-                .map(|(_, what)| (VerdictRuling::Refused, injection::injection_message(what, of), None)),
-            Guard::Length { max_chars, refuse } => length::check_length(text, *max_chars, *refuse),
-            Guard::Pii { entities, action, replacement } => {
-                let found = pii::find_personal_data(text, entities);
-                let changed = || pii::redact_matches(text, &found, replacement);
-                let ruling = pii::action_ruling(*action);
-                (!found.is_empty()).then(|| {
-                    let why = pii::personal_data_message(found.iter().map(|(_, what)| &**what), of);
-                    (ruling, why, (ruling == VerdictRuling::Changed).then(changed))
-                })
-            }
-            Guard::Schema(schema) => {
-                schema::check_schema(text, *schema, schemas).err().map(|why| (VerdictRuling::Refused, why, None))
-            }
-            Guard::TokenCap { .. } | Guard::CostCap { .. } => continue,
-        };
-        let Some((ruling, why, changed)) = found else {
+        if is_cap(guard) {
+            continue;
+        }
+        let Some((ruling, why, changed)) = find_in_answer(guard, &looked.text, schemas) else {
             looked.verdicts.push(Verdict::without_finding(guard_name(guard), of));
             continue;
         };
@@ -144,16 +139,56 @@ pub fn check_answer(guards: &[Guard], text: String, schemas: &ProgramSchemas) ->
     looked
 }
 
+/// What a guard finds in an answer: its ruling, why, and the answer without it if the ruling is to change it.
+fn find_in_answer(
+    guard: &Guard,
+    text: &str,
+    schemas: &ProgramSchemas,
+) -> Option<(VerdictRuling, String, Option<String>)> {
+    let of = CheckSubject::Answer;
+    match guard {
+        Guard::Injection => {
+            let found = injection::find_injections(text);
+            let (_, what) = found.first()?;
+            Some((VerdictRuling::Refused, injection::injection_message(what, of), None))
+        }
+        Guard::Length { max_chars, refuse } => length::check_length(text, *max_chars, *refuse),
+        Guard::Pii { entities, action, replacement } => {
+            let found = pii::find_personal_data(text, entities);
+            if found.is_empty() {
+                return None;
+            }
+            let ruling = pii::action_ruling(*action);
+            let why = pii::personal_data_message(found.iter().map(|(_, what)| &**what), of);
+            let is_changed = ruling == VerdictRuling::Changed;
+            let changed = if is_changed { Some(pii::redact_matches(text, &found, replacement)) } else { None };
+            Some((ruling, why, changed))
+        }
+        Guard::Schema(schema) => {
+            let why = schema::check_schema(text, *schema, schemas).err()?;
+            Some((VerdictRuling::Refused, why, None))
+        }
+        Guard::TokenCap { .. } | Guard::CostCap { .. } => None,
+    }
+}
+
 /// The verdicts about an answer that every guard accepted. Journals only store that it passed.
 pub fn all_passed(guards: &[Guard]) -> impl Iterator<Item = Verdict> {
-    let answers = guards.iter().filter(|guard| !matches!(guard, Guard::TokenCap { .. } | Guard::CostCap { .. }));
+    let answers = guards.iter().filter(|guard| !is_cap(guard));
     answers.map(|guard| Verdict::without_finding(guard_name(guard), CheckSubject::Answer))
+}
+
+/// Whether a guard is about usage, not about texts.
+fn is_cap(guard: &Guard) -> bool {
+    matches!(guard, Guard::TokenCap { .. } | Guard::CostCap { .. })
 }
 
 /// A rejected answer in displayable form: without the personal data that a guard hides.
 pub fn hide_personal_data(guards: &[Guard], mut text: String) -> String {
-    for guard in guards.iter().filter(|guard| is_concealing(guard)) {
-        if let Guard::Pii { entities, replacement, .. } = guard {
+    for guard in guards {
+        if let Guard::Pii { entities, replacement, .. } = guard
+            && is_concealing(guard)
+        {
             let found = pii::find_personal_data(&text, entities);
             let mark = if replacement.is_empty() { HIDDEN } else { replacement };
             text = pii::redact_matches(&text, &found, mark);
@@ -189,8 +224,8 @@ pub fn concealing_guards(program: &Program) -> Vec<Guard> {
     let mut all: Vec<Guard> = Vec::new();
     for step in &program.steps {
         let StepKind::Model(call) = &step.kind else { continue };
-        for guard in call.guards.iter().filter(|guard| is_concealing(guard)) {
-            if !all.contains(guard) {
+        for guard in &call.guards {
+            if is_concealing(guard) && !all.contains(guard) {
                 all.push(guard.clone());
             }
         }
@@ -243,7 +278,9 @@ pub fn guard_name(guard: &Guard) -> &'static str {
 fn hits(text: &Value, find: impl Fn(&str) -> Vec<(Range<usize>, String)>) -> Vec<GuardMatch> {
     let mut found = Vec::new();
     let mut look = |text: &str, at: usize| {
-        found.extend(find(text).into_iter().map(|(b, what)| GuardMatch { bytes: b.start + at..b.end + at, what }));
+        for (bytes, what) in find(text) {
+            found.push(GuardMatch { bytes: bytes.start + at..bytes.end + at, what });
+        }
     };
     match text {
         Value::Masked(masked) => {
@@ -271,25 +308,31 @@ fn hole_display_len(hole: &MaskedPiece) -> usize {
 /// The text with each range replaced by `by`. The ranges are in order, do not overlap, and contain no hole.
 fn replace(text: &Value, ranges: &[Range<usize>], by: &str) -> Value {
     let inside = |text: &str, at: usize| -> Arc<str> {
-        let own = |r: &&Range<usize>| r.start >= at && r.end <= at + text.len();
-        let own: Vec<Range<usize>> = ranges.iter().filter(own).map(|r| r.start - at..r.end - at).collect();
-        if own.is_empty() { text.into() } else { pii::replace_ranges(text, &own, by).into() }
+        let mut inner: Vec<Range<usize>> = Vec::new();
+        for range in ranges {
+            if range.start >= at && range.end <= at + text.len() {
+                inner.push(range.start - at..range.end - at);
+            }
+        }
+        if inner.is_empty() { text.into() } else { pii::replace_ranges(text, &inner, by).into() }
     };
     match text {
         Value::Masked(masked) => {
             let mut at = 0;
-            let pieces = masked.pieces.iter().map(|piece| match piece {
-                MaskedPiece::Text(text) => {
-                    let changed = inside(text, at);
-                    at += text.len();
-                    MaskedPiece::Text(changed)
+            let mut pieces = Vec::with_capacity(masked.pieces.len());
+            for piece in &masked.pieces {
+                match piece {
+                    MaskedPiece::Text(text) => {
+                        pieces.push(MaskedPiece::Text(inside(text, at)));
+                        at += text.len();
+                    }
+                    hole => {
+                        pieces.push(hole.clone());
+                        at += hole_display_len(hole);
+                    }
                 }
-                hole => {
-                    at += hole_display_len(hole);
-                    hole.clone()
-                }
-            });
-            Masked { pieces: pieces.collect() }.into_value()
+            }
+            Masked { pieces }.into_value()
         }
         other => Value::Str(inside(&other.to_text(), 0)),
     }
@@ -326,7 +369,13 @@ fn is_data(part: &TextPart) -> bool {
 
 /// The placeholder in the message itself that inserted a part, as written.
 fn placeholder(part: &TextPart) -> Option<&Arc<str>> {
-    part.origin.via.first().map(|via| &via.path).or(part.origin.path.as_ref()).filter(|_| is_data(part))
+    if !is_data(part) {
+        return None;
+    }
+    match part.origin.via.first() {
+        Some(via) => Some(&via.path),
+        None => part.origin.path.as_ref(),
+    }
 }
 
 #[cfg(test)]

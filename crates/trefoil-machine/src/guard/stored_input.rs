@@ -26,39 +26,45 @@ impl StoredInput {
 
     /// The input to store and to run with, and what the guardrails found in it.
     pub fn of_run(&self, input: Value) -> (Value, Vec<Verdict>) {
-        let pii = |ruling, why| Verdict::with_finding("pii", CheckSubject::Input, ruling, why);
         match &self.redacts {
             None => (input, Vec::new()),
             Some(Ok(guards)) => {
-                let mut found = vec![Vec::new(); guards.len()];
-                let input = redact_value(guards, input, &mut found);
-                let found = found.into_iter().filter(|found| !found.is_empty());
-                let why = |found: Vec<String>| {
-                    let what = pii::personal_data_message(found.iter().map(|what| &**what), CheckSubject::Input);
-                    format!("{what}; it is stored redacted")
-                };
-                (input, found.map(|found| pii(VerdictRuling::Changed, why(found))).collect())
+                let mut found_by_guard = vec![Vec::new(); guards.len()];
+                let input = redact_value(guards, input, &mut found_by_guard);
+                let mut verdicts = Vec::new();
+                for found in found_by_guard {
+                    if !found.is_empty() {
+                        verdicts.push(verdict(VerdictRuling::Changed, &found, "it is stored redacted"));
+                    }
+                }
+                (input, verdicts)
             }
             Some(Err(reason)) => {
-                let mut found = vec![Vec::new(); self.hides.len()];
-                redact_value(&self.hides, input.clone(), &mut found);
-                let found = found.concat();
-                let why = pii::personal_data_message(found.iter().map(|what| &**what), CheckSubject::Input);
-                let why = format!("{why}; it is stored as it is, because {reason}");
-                let verdict = (!found.is_empty()).then(|| pii(VerdictRuling::Flagged, why));
-                (input, verdict.into_iter().collect())
+                let mut found_by_guard = vec![Vec::new(); self.hides.len()];
+                redact_value(&self.hides, input.clone(), &mut found_by_guard);
+                let found = found_by_guard.concat();
+                if found.is_empty() {
+                    return (input, Vec::new());
+                }
+                let stored = format!("it is stored as it is, because {reason}");
+                (input, vec![verdict(VerdictRuling::Flagged, &found, &stored)])
             }
         }
     }
+}
+
+fn verdict(ruling: VerdictRuling, found: &[String], stored: &str) -> Verdict {
+    let what = pii::personal_data_message(found.iter().map(|what| &**what), CheckSubject::Input);
+    Verdict::with_finding("pii", CheckSubject::Input, ruling, format!("{what}; {stored}"))
 }
 
 /// The guardrails with which every reader of the input redacts it, or why there are none.
 fn shared_by_readers(program: &Program, flow: &FlowDefinition) -> Result<Vec<Guard>, String> {
     let raw = flow.intake.raw.as_ref().map(|(slot, _)| *slot);
     let is_input = |slot: &SlotId| *slot == flow.intake.slot || Some(*slot) == raw;
-    let reads = |one: walk::EvaluatedPart<'_>| {
+    let reads = |part: walk::EvaluatedPart<'_>| {
         let mut found = false;
-        one.visit_sources(&mut |source| found |= source.slot_ids().iter().any(is_input));
+        part.visit_sources(&mut |source| found |= source.slot_ids().iter().any(is_input));
         found
     };
     let as_it_is = |name: &str| format!("`{name}` reads it as it is");
@@ -66,11 +72,17 @@ fn shared_by_readers(program: &Program, flow: &FlowDefinition) -> Result<Vec<Gua
         return Err(format!("the result of {}", as_it_is(&flow.name)));
     }
     let mut shared: Option<(&str, Vec<Guard>)> = None;
-    let own = walk::reachable_steps(program, program.entry).into_iter().filter(|(of, _)| *of == program.entry);
-    for step in own.map(|(_, step)| &program.steps[step]) {
+    for (of, step) in walk::reachable_steps(program, program.entry) {
+        if of != program.entry {
+            continue;
+        }
+        let step = &program.steps[step];
         let name = step.label.as_deref().unwrap_or(&flow.name);
-        for one in walk::evaluated_by_step(step).into_iter().filter(|one| reads(*one)) {
-            let (StepKind::Model(call), walk::EvaluatedPart::Expr(read)) = (&step.kind, one) else {
+        for part in walk::evaluated_by_step(step) {
+            if !reads(part) {
+                continue;
+            }
+            let (StepKind::Model(call), walk::EvaluatedPart::Expr(read)) = (&step.kind, part) else {
                 return Err(as_it_is(name));
             };
             let redacts = redacts(call, name)?;
@@ -86,7 +98,10 @@ fn shared_by_readers(program: &Program, flow: &FlowDefinition) -> Result<Vec<Gua
             }
         }
     }
-    Ok(shared.map(|(_, redacts)| redacts).unwrap_or_default())
+    match shared {
+        Some((_, redacts)) => Ok(redacts),
+        None => Ok(Vec::new()),
+    }
 }
 
 /// The guardrails of an agent that redact its message.
@@ -132,7 +147,9 @@ fn redact_value(guards: &[Guard], value: Value, found: &mut [Vec<String>]) -> Va
                 if let Guard::Pii { entities, replacement, .. } = guard {
                     let hits = pii::find_personal_data(&changed, entities);
                     changed = pii::redact_matches(&changed, &hits, replacement);
-                    found.extend(hits.into_iter().map(|(_, what)| what));
+                    for (_, what) in hits {
+                        found.push(what);
+                    }
                 }
             }
             if changed == *text { value } else { changed.into() }

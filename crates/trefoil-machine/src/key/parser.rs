@@ -41,28 +41,34 @@ impl fmt::Display for KeyPart<'_> {
 pub fn parse_key_parts(key: &str) -> impl Iterator<Item = KeyPart<'_>> {
     key.split('/').flat_map(|segment| {
         let label = segment.find(MARKS).unwrap_or(segment.len());
-        let (label, mut rest) = segment.split_at(label);
-        let marks = std::iter::from_fn(move || {
-            loop {
-                let mut chars = rest.chars();
-                let sign = chars.next()?;
-                let after = chars.as_str();
-                let (mark, next) = after.split_at(after.find(MARKS).unwrap_or(after.len()));
-                rest = next;
-                let number = || mark.trim_end_matches(']').parse().ok();
-                let part = match sign {
-                    '@' => number().map(KeyPart::Pass),
-                    '[' => number().map(KeyPart::Item),
-                    '#' => number().map(KeyPart::Iteration),
-                    '!' => number().map(KeyPart::Try),
-                    _ => Some(KeyPart::Own(mark)),
-                };
-                if part.is_some() {
-                    return part;
-                }
-            }
-        });
+        let (label, mut marks) = segment.split_at(label);
+        let marks = std::iter::from_fn(move || take_mark(&mut marks));
         std::iter::once(KeyPart::Label(label)).chain(marks)
+    })
+}
+
+/// Takes the first mark off the marks of a segment.
+fn take_mark<'k>(marks: &mut &'k str) -> Option<KeyPart<'k>> {
+    loop {
+        let mut chars = marks.chars();
+        let sign = chars.next()?;
+        let after = chars.as_str();
+        let (mark, rest) = after.split_at(after.find(MARKS).unwrap_or(after.len()));
+        *marks = rest;
+        if let Some(part) = parse_mark(sign, mark) {
+            return Some(part);
+        }
+    }
+}
+
+fn parse_mark(sign: char, mark: &str) -> Option<KeyPart<'_>> {
+    let number = || mark.trim_end_matches(']').parse().ok();
+    Some(match sign {
+        '@' => KeyPart::Pass(number()?),
+        '[' => KeyPart::Item(number()?),
+        '#' => KeyPart::Iteration(number()?),
+        '!' => KeyPart::Try(number()?),
+        _ => KeyPart::Own(mark),
     })
 }
 
@@ -71,20 +77,27 @@ pub fn label_path(key: &str) -> Cow<'_, str> {
     if !key.contains(MARKS) {
         return Cow::Borrowed(key);
     }
-    let labels = parse_key_parts(key).filter_map(|part| match part {
+    let mut labels = Vec::new();
+    for part in parse_key_parts(key) {
         // An unlabelled step has only a mark.
-        KeyPart::Label(label) if !label.is_empty() => Some(label),
-        _ => None,
-    });
-    Cow::Owned(labels.collect::<Vec<_>>().join("/"))
+        if let KeyPart::Label(label) = part
+            && !label.is_empty()
+        {
+            labels.push(label);
+        }
+    }
+    Cow::Owned(labels.join("/"))
 }
 
 /// The label at the end of a key, escaped.
 pub fn own_label(key: &str) -> Option<&str> {
-    let last = parse_key_parts(key)
-        .filter_map(|part| if let KeyPart::Label(label) = part { Some(label) } else { None })
-        .last();
-    last.filter(|label| !label.is_empty())
+    let mut last = "";
+    for part in parse_key_parts(key) {
+        if let KeyPart::Label(label) = part {
+            last = label;
+        }
+    }
+    if last.is_empty() { None } else { Some(last) }
 }
 
 /// A key without the try at its end, which is the same for all tries of one activity.
@@ -103,11 +116,14 @@ pub fn own_step(key: &str) -> &str {
 
 /// The same with the try.
 pub fn own_activity(key: &str) -> &str {
-    let last = key.rfind('/').map_or(0, |at| at + 1);
-    let own = key.get(last..).and_then(|segment| segment.rsplit_once('~'));
-    match own {
+    let start = match key.rfind('/') {
+        Some(at) => at + 1,
+        None => 0,
+    };
+    let segment = key.get(start..).unwrap_or_default();
+    match segment.rsplit_once('~') {
         Some((before, name)) if !without_try(name).bytes().all(|b| b.is_ascii_digit()) => {
-            key.get(..last + before.len()).unwrap_or(key)
+            key.get(..start + before.len()).unwrap_or(key)
         }
         _ => key,
     }
@@ -123,7 +139,10 @@ pub fn parent_key(key: &str) -> Option<&str> {
 pub fn conversation_turn(key: &str) -> Option<(&str, u32)> {
     let call = key.rfind('[')?;
     let before = key.get(..call)?;
-    let at = before.rfind('@').filter(|at| !before.get(*at..).unwrap_or_default().contains('/'))?;
+    let at = before.rfind('@')?;
+    if before.get(at..).unwrap_or_default().contains('/') {
+        return None;
+    }
     let number = before.get(at + 1..)?.split(MARKS).next()?;
     Some((before.get(..at)?, number.parse().ok()?))
 }
