@@ -61,7 +61,11 @@ struct CalledRunUsage {
 
 impl AllowanceState {
     fn total_used(&self) -> UsedAmounts {
-        self.beneath.values().fold(self.own, |all, part| all.sum_with(part.used))
+        let mut total = self.own;
+        for called in self.beneath.values() {
+            total = total.sum_with(called.used);
+        }
+        total
     }
 }
 
@@ -132,7 +136,10 @@ impl Allowance {
             }
             (before, all)
         };
-        let taken = self.above.as_ref().map_or(Ok(()), |part| part.take(all));
+        let taken = match &self.above {
+            Some(part) => part.take(all),
+            None => Ok(()),
+        };
         if taken.is_err() {
             self.state().own = before;
         }
@@ -155,12 +162,17 @@ impl Share {
     /// runs together have used; in the called run, which stores them, they hold for that run if it is continued by itself. A cost limit
     /// that cannot be reached makes it reserve what calls may cost, for a manifest above it.
     pub fn called_run_limits(&self) -> RunLimits {
-        let (own, room) = {
+        let (own, is_cost_limited) = {
             let state = self.of.state();
-            (state.limit, state.beneath.get(&self.key).and_then(|part| part.room.cost_micro))
+            let part = state.beneath.get(&self.key);
+            (state.limit, matches!(part, Some(part) if part.room.cost_micro.is_some()))
         };
-        let limits = self.of.above.as_ref().map_or(own, Share::called_run_limits);
-        RunLimits { cost_micro: limits.cost_micro.or(room.map(|_| u64::MAX)), ..limits }
+        let limits = match &self.of.above {
+            Some(above) => above.called_run_limits(),
+            None => own,
+        };
+        let unreachable = if is_cost_limited { Some(u64::MAX) } else { None };
+        RunLimits { cost_micro: limits.cost_micro.or(unreachable), ..limits }
     }
 
     fn take(&self, whole: UsedAmounts) -> Result<(), LimitRefusal> {
@@ -176,19 +188,26 @@ impl Share {
             let (limit, waits) = (state.limit, state.waits);
             let Some(part) = state.beneath.get_mut(&self.key) else { return Ok(()) };
             let before = std::mem::replace(&mut part.used, used);
-            // A limit of the manifest cannot be raised.
-            let fits = passes(used, part.room).map_err(|why| LimitRefusal { exceeded: None, ..why });
-            let fits =
-                fits.and_then(|()| passes(state.total_used(), limit).map_err(|why| LimitRefusal { waits, ..why }));
-            if let Err(why) = fits {
+            let refusal = match passes(used, part.room) {
+                // A limit of the manifest cannot be raised.
+                Err(why) => Some(LimitRefusal { exceeded: None, ..why }),
+                Ok(()) => match passes(state.total_used(), limit) {
+                    Err(why) => Some(LimitRefusal { waits, ..why }),
+                    Ok(()) => None,
+                },
+            };
+            if let Some(refusal) = refusal {
                 if let Some(part) = state.beneath.get_mut(&self.key) {
                     part.used = before;
                 }
-                return Err(why);
+                return Err(refusal);
             }
             (state.total_used(), before)
         };
-        let taken = self.of.above.as_ref().map_or(Ok(()), |above| above.take(all));
+        let taken = match &self.of.above {
+            Some(above) => above.take(all),
+            None => Ok(()),
+        };
         if taken.is_err()
             && let Some(part) = self.of.state().beneath.get_mut(&self.key)
         {

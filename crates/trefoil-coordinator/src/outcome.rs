@@ -58,9 +58,19 @@ impl RunOutcome {
     /// What this process may not run, if the run stopped before that: a command of this run, or of a run that one of its tools
     /// started.
     pub fn permission_error(&self) -> Option<&RunError> {
-        let own = self.result.as_ref().err().filter(|_| self.is_refused());
-        let of_called = || self.waiting.iter().filter_map(|one| one.why.as_deref()).find(|why| why.code == "REFUSED");
-        own.or_else(of_called)
+        if let Err(error) = &self.result
+            && self.is_refused()
+        {
+            return Some(error);
+        }
+        for awaited in &self.waiting {
+            if let Some(why) = &awaited.why
+                && why.code == "REFUSED"
+            {
+                return Some(why);
+            }
+        }
+        None
     }
 
     /// The outcome of a run that failed before it could start or continue.

@@ -41,13 +41,13 @@ impl CallQueue {
 
     /// Returns an activity, unless it is the time limit of a waiting call.
     pub fn keep_limit(&mut self, activity: Arc<Activity>) -> Option<Arc<Activity>> {
-        match limited_call_key(&activity).and_then(|call| self.waiting.get_mut(&Key::from(call))) {
-            Some(waiting) => {
-                waiting.limit = Some(activity);
-                None
-            }
-            None => Some(activity),
+        if let Some(call) = limited_call_key(&activity)
+            && let Some(waiting) = self.waiting.get_mut(&Key::from(call))
+        {
+            waiting.limit = Some(activity);
+            return None;
         }
+        Some(activity)
     }
 
     /// The turn of a call has come.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use trefoil_machine::Machine;
-use trefoil_machine::error::{FailureCause, RunError};
+use trefoil_machine::error::RunError;
 use trefoil_machine::journal::LostModelCall;
 use trefoil_machine::request::{Activity, Request, Usage};
 
@@ -56,14 +56,19 @@ pub fn unknown_outcome_error(activity: &Activity) -> RunError {
 
 /// Whether an activity that failed with this error may have been performed.
 pub fn is_unknown(error: &RunError) -> bool {
-    error.code == UNKNOWN || error.cause.as_ref().is_some_and(FailureCause::may_be_done)
+    error.code == UNKNOWN || matches!(&error.cause, Some(cause) if cause.may_be_done())
 }
 
 /// The model calls among activities, with the usage that each counts for.
 pub fn lost_calls(machine: &Machine, open: &[Arc<Activity>]) -> Vec<LostModelCall> {
-    let models = open.iter().filter(|a| matches!(a.request, Request::Model(_)));
-    let usage = |activity: &Activity| machine.price_usage(activity, Usage::for_unknown_call(), None);
-    models.map(|a| LostModelCall { key: a.key.clone(), usage: usage(a), partial: None }).collect()
+    let mut lost = Vec::new();
+    for activity in open {
+        if matches!(activity.request, Request::Model(_)) {
+            let usage = machine.price_usage(activity, Usage::for_unknown_call(), None);
+            lost.push(LostModelCall { key: activity.key.clone(), usage, partial: None });
+        }
+    }
+    lost
 }
 
 /// Whether performing it twice is the same as performing it once.

@@ -159,21 +159,26 @@ impl ReopenedRun {
 /// The run would end before it does anything. `end`: how. If that is a limit that did not stop it before, the limit is what has to
 /// change, and not what failed then.
 fn ends_at_once(error: &RunError, end: Option<&RunError>) -> RunError {
-    match end.filter(|end| end.code == "BUDGET_EXCEEDED" && error.code != end.code) {
-        Some(end) => {
+    match end {
+        Some(end) if end.code == "BUDGET_EXCEEDED" && error.code != end.code => {
             let mut met = end.clone();
             met.ends_again = true;
             met
         }
-        None => would_repeat(error),
+        _ => would_repeat(error),
     }
 }
 
 fn would_repeat(error: &RunError) -> RunError {
-    let step = error.key.as_ref().filter(|key| !key.as_str().is_empty());
-    let step = step.map(|key| format!(" in `{}`", key.without_try())).unwrap_or_default();
+    let step = match &error.key {
+        Some(key) if !key.as_str().is_empty() => format!(" in `{}`", key.without_try()),
+        _ => String::new(),
+    };
     let message = format!("the run failed with {}{step}, and would fail there again", error.code);
-    let raised = error.raise.iter().flat_map(|raise| raise.limit_rows()).find_map(|(kind, _)| kind.option_name());
+    let raised = match error.raise {
+        Some(raise) => raise.limit_rows().find_map(|(kind, _)| kind.option_name()),
+        None => None,
+    };
     let help = match (error.code.as_str(), raised) {
         ("BUDGET_EXCEEDED", Some(option)) => format!("allow more with `{option}`"),
         ("BUDGET_EXCEEDED", None) => "raise the limit in the manifest, and continue with the edited file".to_owned(),

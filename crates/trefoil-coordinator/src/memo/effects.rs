@@ -30,7 +30,7 @@ impl ToolSafety {
     pub fn may_harm(&self, request: &Request) -> bool {
         match request {
             Request::Command(_) => true,
-            Request::Tool(request) => !self.0.as_ref().is_some_and(|is_idempotent| is_idempotent(request)),
+            Request::Tool(request) => !matches!(&self.0, Some(is_idempotent) if is_idempotent(request)),
             _ => false,
         }
     }

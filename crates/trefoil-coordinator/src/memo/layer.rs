@@ -61,14 +61,14 @@ impl Layer {
 
     /// Whether the layer has a result with this key and content.
     pub fn has_result(&self, key: &Key, content: ContentKey) -> bool {
-        self.by_key.get(key).is_some_and(|earlier| earlier.activity.content == content)
+        matches!(self.by_key.get(key), Some(earlier) if earlier.activity.content == content)
     }
 
     /// The results that were reused from other runs, with the run and the key there.
     pub fn cited_results(&self) -> impl Iterator<Item = (String, Key)> {
         self.by_key.iter().filter_map(|(key, earlier)| {
             let cited = earlier.about.from.as_ref()?;
-            Some((cited.run.clone(), cited.key.clone().unwrap_or_else(|| key.clone())))
+            Some((cited.run.clone(), cited.key.as_ref().unwrap_or(key).clone()))
         })
     }
 
@@ -90,10 +90,14 @@ impl Layer {
         let is_dropped = |key: &Key| {
             dropped && matches!(self.lost.get(key), Some(LostResultReason::Wanted | LostResultReason::Edited(_)))
         };
-        let had = self.done.iter().filter(|(key, _)| self.by_key.contains_key(*key) || is_dropped(key));
-        let mut all: Vec<_> = had.map(|(_, one)| one).collect();
-        all.sort_by_key(|(at, _)| *at);
-        all.into_iter().map(|(_, activity)| activity.clone()).collect()
+        let mut started: Vec<&(usize, Arc<Activity>)> = Vec::new();
+        for (key, activity) in &self.done {
+            if self.by_key.contains_key(key) || is_dropped(key) {
+                started.push(activity);
+            }
+        }
+        started.sort_by_key(|(at, _)| *at);
+        started.into_iter().map(|(_, activity)| activity.clone()).collect()
     }
 
     /// The paths of the activities, in the order in which they started.
@@ -112,17 +116,26 @@ impl Layer {
         within: Option<&str>,
         void: &mut BTreeSet<Key>,
     ) -> bool {
-        let first = self.done.values().filter(|(_, a)| is_of(a)).map(|(at, _)| *at).min();
+        let first = self.done.values().filter(|(_, activity)| is_of(activity)).map(|(at, _)| *at).min();
         if let Some(first) = first {
-            void.extend(self.done.iter().filter(|(_, (at, _))| *at >= first).map(|(key, _)| key.clone()));
-        }
-        for (key, (_, activity)) in self.done.iter().filter(|(key, _)| void.contains(*key)) {
-            match within.filter(|_| is_of(activity)) {
-                Some(inner) => self.within.entry(key.clone()).or_default().push(inner.to_owned()),
-                None => drop(self.wanted.insert(key.clone())),
+            for (key, (at, _)) in &self.done {
+                if *at >= first {
+                    void.insert(key.clone());
+                }
             }
         }
-        self.drop_those(|key, _| void.contains(key).then_some(LostResultReason::Wanted));
+        for (key, (_, activity)) in &self.done {
+            if !void.contains(key) {
+                continue;
+            }
+            match within {
+                Some(inner) if is_of(activity) => {
+                    self.within.entry(key.clone()).or_default().push(inner.to_owned());
+                }
+                _ => drop(self.wanted.insert(key.clone())),
+            }
+        }
+        self.drop_those(|key, _| if void.contains(key) { Some(LostResultReason::Wanted) } else { None });
         first.is_some()
     }
 

@@ -16,7 +16,7 @@ mod possible_executions;
 mod reusable_answers;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use indexmap::IndexMap;
 
@@ -189,7 +189,10 @@ impl Memo {
     /// Adds the results of older runs; those of this memo come first. A result that this memo reused from an older run counts once.
     #[must_use]
     pub fn with_older(mut self, older: Self) -> Self {
-        let taken: BTreeSet<(String, Key)> = self.layers.iter().flat_map(Layer::cited_results).collect();
+        let mut taken: BTreeSet<(String, Key)> = BTreeSet::new();
+        for layer in &self.layers {
+            taken.extend(layer.cited_results());
+        }
         for mut layer in older.layers {
             layer.by_key.retain(|key, _| !taken.contains(&(layer.run.to_string(), key.clone())));
             self.layers.push(layer);
@@ -208,7 +211,8 @@ impl Memo {
     pub fn drop_from(&mut self, step: &str) -> bool {
         let places = self.places_of(step);
         let is_of = |activity: &Activity| {
-            activity.step_path().find_named(step).is_some_and(|path| places.contains(&*path.label_path()))
+            let path = activity.step_path().find_named(step);
+            matches!(path, Some(path) if places.contains(&*path.label_path()))
         };
         self.drop_started(is_of, None)
     }
@@ -245,20 +249,25 @@ impl Memo {
 
     /// The tool calls that the earlier runs have made themselves, the newest run first, in the order in which they started.
     pub fn tool_calls(&self) -> Vec<EarlierCall> {
-        let of_layer = |layer: &Layer| {
-            let made =
-                |key: &Key, a: &Activity| matches!(a.request, Request::Tool(_)) && !layer.reused.contains_key(key);
-            let mut all: Vec<_> = layer.done.iter().filter(|(key, (_, a))| made(key, a)).collect();
-            all.sort_by_key(|(_, (at, _))| *at);
-            let call = |(key, (_, activity)): (&Key, &(usize, Arc<Activity>))| EarlierCall {
-                run: layer.run.clone(),
-                activity: activity.clone(),
-                wanted: layer.wanted.contains(key),
-                within: layer.within.get(key).cloned().unwrap_or_default(),
-            };
-            all.into_iter().map(call).collect::<Vec<_>>()
-        };
-        self.layers.iter().flat_map(of_layer).collect()
+        let mut calls = Vec::new();
+        for layer in &self.layers {
+            let mut made = Vec::new();
+            for (key, (at, activity)) in &layer.done {
+                if matches!(activity.request, Request::Tool(_)) && !layer.reused.contains_key(key) {
+                    made.push((*at, key, activity));
+                }
+            }
+            made.sort_by_key(|(at, ..)| *at);
+            for (_, key, activity) in made {
+                calls.push(EarlierCall {
+                    run: layer.run.clone(),
+                    activity: activity.clone(),
+                    wanted: layer.wanted.contains(key),
+                    within: layer.within.get(key).cloned().unwrap_or_default(),
+                });
+            }
+        }
+        calls
     }
 
     /// Whether there are older runs that were not read.
@@ -280,10 +289,14 @@ impl Memo {
     /// answers, if it has one; answers from that source stay.
     #[must_use]
     pub fn without_made_up(mut self, by: Option<&str>) -> Self {
-        let real = |earlier: &EarlierResult| is_real(&earlier.about, by);
-        self.shelf.iter_mut().for_each(|shelf| shelf.without_made_up(by));
+        if let Some(shelf) = &mut self.shelf {
+            shelf.without_made_up(by);
+        }
         self.without_results(|_, _, earlier| {
-            (!real(earlier)).then(|| LostResultReason::MadeUp(earlier.about.model.clone().unwrap_or_default()))
+            if is_real(&earlier.about, by) {
+                return None;
+            }
+            Some(LostResultReason::MadeUp(earlier.about.model.clone().unwrap_or_default()))
         })
     }
 
@@ -306,19 +319,24 @@ impl Memo {
     /// Drops results of a run that failed with this code, and allows these activities to be tried again.
     #[must_use]
     pub fn trying_again(mut self, run: &str, keys: &[Key], code: &str) -> Self {
-        for layer in self.layers.iter_mut().filter(|layer| *layer.run == *run) {
-            // How much a command did before a signal ended it is unknown.
-            let is_known = |key: &&Key| {
-                let earlier = layer.by_key.get(*key);
-                let is_stopped = |earlier: &EarlierResult| {
-                    matches!(earlier.activity.request, Request::Command(_))
-                        && is_ended_by_signal(earlier.value.exact_value())
-                };
-                earlier.is_some_and(|earlier| !is_stopped(earlier))
-            };
-            let undone: Vec<Key> = keys.iter().filter(is_known).cloned().collect();
-            layer.undone.extend(undone);
-            layer.drop_those(|key, _| keys.contains(key).then(|| LostResultReason::Failed(code.to_owned())));
+        for layer in &mut self.layers {
+            if *layer.run != *run {
+                continue;
+            }
+            for key in keys {
+                let Some(earlier) = layer.by_key.get(key) else { continue };
+                // How much a command did before a signal ended it is unknown.
+                let is_stopped = matches!(earlier.activity.request, Request::Command(_))
+                    && is_ended_by_signal(earlier.value.exact_value());
+                if !is_stopped {
+                    layer.undone.insert(key.clone());
+                }
+            }
+            layer.drop_those(
+                |key, _| {
+                    if keys.contains(key) { Some(LostResultReason::Failed(code.to_owned())) } else { None }
+                },
+            );
         }
         self.index();
         self
@@ -336,9 +354,14 @@ impl Memo {
     #[must_use]
     pub fn used_by(mut self, prepared: &Arc<PreparedProgram>, idempotent: IsIdempotent) -> Self {
         let mut steps = StepsByLabels::for_program(prepared);
-        let all = self.layers.iter().enumerate().flat_map(|(at, layer)| layer.by_key.iter().map(move |one| (at, one)));
-        let gone = all.filter(|(_, (_, earlier))| !steps.has_step_of(&earlier.activity));
-        self.gone = gone.map(|(at, (key, _))| (at, key.clone())).collect();
+        self.gone.clear();
+        for (at, layer) in self.layers.iter().enumerate() {
+            for (key, earlier) in &layer.by_key {
+                if !steps.has_step_of(&earlier.activity) {
+                    self.gone.insert((at, key.clone()));
+                }
+            }
+        }
         self.program = Some(prepared.clone());
         self.hands = ToolSafety::from_idempotency(idempotent);
         self.learn_ran();
@@ -348,14 +371,18 @@ impl Memo {
 
     /// Records that the run stops before these activities.
     pub fn record_stop<'a>(&self, asked: impl Iterator<Item = &'a Arc<Activity>>) {
-        let stopped = asked.map(|asked| MemoDecision {
-            asked: asked.clone(),
-            is: ReuseOutcome::Stopped(self.again(asked).map(Box::new)),
-        });
-        let stopped: Vec<MemoDecision> = stopped.collect();
-        let mut all = self.decisions.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|one| stopped.iter().all(|stopped| stopped.asked.key != one.asked.key));
-        all.extend(stopped);
+        let mut stopped: Vec<MemoDecision> = Vec::new();
+        for asked in asked {
+            let is = ReuseOutcome::Stopped(self.again(asked).map(Box::new));
+            stopped.push(MemoDecision { asked: asked.clone(), is });
+        }
+        let mut decisions = self.lock_decisions();
+        decisions.retain(|decision| stopped.iter().all(|stopped| stopped.asked.key != decision.asked.key));
+        decisions.extend(stopped);
+    }
+
+    fn lock_decisions(&self) -> MutexGuard<'_, Vec<MemoDecision>> {
+        self.decisions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What happened to each request so far.
@@ -365,45 +392,81 @@ impl Memo {
 
     /// Finds the result that each of these activities can use. They are requested at the same time.
     pub fn find_results(&mut self, asked: &[Arc<Activity>]) -> Vec<Option<ClaimPlace>> {
-        self.asked.extend(asked.iter().map(|one| (one.key.clone(), one.content)));
-        let mut found: Vec<Option<ClaimPlace>> = asked.iter().map(|one| self.own(one)).collect();
+        for activity in asked {
+            self.asked.insert(activity.key.clone(), activity.content);
+        }
+        let mut found: Vec<Option<ClaimPlace>> = asked.iter().map(|activity| self.own(activity)).collect();
         let mut taken: BTreeSet<ClaimPlace> = found.iter().flatten().cloned().collect();
         for claim in [Self::moved, Self::other] {
-            for (one, place) in asked.iter().zip(&mut found).filter(|(_, place)| place.is_none()) {
-                *place = claim(self, one, &taken);
-                taken.extend(place.clone());
+            for (activity, place) in asked.iter().zip(&mut found) {
+                if place.is_none() {
+                    *place = claim(self, activity, &taken);
+                    taken.extend(place.clone());
+                }
             }
         }
-        let borrows = |(one, place): &(&Arc<Activity>, &Option<ClaimPlace>)| {
-            place.as_ref().is_some_and(|(_, key)| *key != one.key)
-        };
-        self.borrowers.extend(asked.iter().zip(&found).filter(borrows).map(|(one, _)| one.key.clone()));
+        for (activity, place) in asked.iter().zip(&found) {
+            if let Some((_, key)) = place
+                && *key != activity.key
+            {
+                self.borrowers.insert(activity.key.clone());
+            }
+        }
         found
     }
 
     /// What has no result of any earlier run, of what is asked for at the same time and what [was found](Self::find_results) for it.
     pub fn find_lacking<'a>(&self, asked: &'a [Arc<Activity>], found: &[Option<ClaimPlace>]) -> Vec<&'a Arc<Activity>> {
-        let left: Vec<_> = asked.iter().zip(found).filter(|(_, found)| found.is_none()).map(|(one, _)| one).collect();
+        let mut left = Vec::new();
+        for (activity, place) in asked.iter().zip(found) {
+            if place.is_none() {
+                left.push(activity);
+            }
+        }
         let Some(shelf) = &self.shelf else { return left };
         let answered = shelf.has_answers(&left);
-        left.into_iter().zip(answered).filter(|(_, answered)| !answered).map(|(one, _)| one).collect()
+        let mut lacking = Vec::new();
+        for (activity, is_answered) in left.into_iter().zip(answered) {
+            if !is_answered {
+                lacking.push(activity);
+            }
+        }
+        lacking
     }
 
     /// The result with the same key and content.
     fn own(&self, asked: &Activity) -> Option<ClaimPlace> {
-        let have = self.layers.iter().enumerate().filter(|(_, layer)| layer.has_result(&asked.key, asked.content));
-        have.map(|(at, _)| (at, asked.key.clone())).find(|place| self.is_valid(place, asked))
+        for (at, layer) in self.layers.iter().enumerate() {
+            if !layer.has_result(&asked.key, asked.content) {
+                continue;
+            }
+            let place = (at, asked.key.clone());
+            if self.is_valid(&place, asked) {
+                return Some(place);
+            }
+        }
+        None
     }
 
     /// The result that an earlier run had under this key, and that a newer one has reused under another: if the edit in between is
     /// taken back, it is the activity's own again.
     fn moved(&self, asked: &Activity, taken: &BTreeSet<ClaimPlace>) -> Option<ClaimPlace> {
-        let all = self.by_content.get(&asked.content)?.iter();
-        let had = |place: &&ClaimPlace| {
-            let mut names = self.claim_history(place).skip(1).filter(|(_, key)| *key == asked.key);
-            names.any(|name| self.is_last_word(&name, &asked.request))
-        };
-        all.filter(|place| !taken.contains(*place)).filter(had).find(|place| self.is_valid(place, asked)).cloned()
+        for place in self.by_content.get(&asked.content)? {
+            if !taken.contains(place) && self.was_named(place, asked) && self.is_valid(place, asked) {
+                return Some(place.clone());
+            }
+        }
+        None
+    }
+
+    /// Whether a result was that of an activity's key in an older run, and no newer run has performed anything there.
+    fn was_named(&self, place: &ClaimPlace, asked: &Activity) -> bool {
+        let mut earlier = self.claim_history(place).skip(1);
+        earlier.any(|place| place.1 == asked.key && self.is_last_word(&place, &asked.request))
+    }
+
+    fn earlier_result(&self, (at, key): &ClaimPlace) -> Option<&EarlierResult> {
+        self.layers.get(*at)?.by_key.get(key)
     }
 
     /// A result with the same content that no other activity has a claim to. An effect is what it does, so of equal ones the first
@@ -412,46 +475,53 @@ impl Memo {
         if matches!(asked.request, Request::Timer { .. }) {
             return None;
         }
-        let alike = |(at, key): &ClaimPlace| {
-            let earlier = self.layers.get(*at).and_then(|layer| layer.by_key.get(key));
-            earlier.is_some_and(|earlier| earlier.activity.labels == asked.labels)
-        };
         let first_come = has_effect(&asked.request) && !self.may_rerun(asked);
-        let may = |place: &&ClaimPlace| {
-            let (_, key) = place;
-            let free = match self.asked.get(key) {
+        let mut first = None;
+        for place in self.by_content.get(&asked.content)? {
+            let earlier = self.earlier_result(place);
+            let is_alike = matches!(earlier, Some(earlier) if earlier.activity.labels == asked.labels);
+            let is_free = match self.asked.get(&place.1) {
                 _ if first_come => true,
                 // If the request is the same, that activity has a claim to the result, or has used it.
                 Some(now) => *now != asked.content,
-                None => self.gone.contains(*place) || alike(place),
+                None => self.gone.contains(place) || is_alike,
             };
-            free && !taken.contains(*place) && self.is_valid(place, asked)
-        };
-        let mut all = self.by_content.get(&asked.content)?.iter().filter(may);
-        let first = all.next()?;
-        Some(std::iter::once(first).chain(all).find(|place| alike(place)).unwrap_or(first).clone())
+            if !is_free || taken.contains(place) || !self.is_valid(place, asked) {
+                continue;
+            }
+            if is_alike {
+                return Some(place.clone());
+            }
+            first = first.or(Some(place));
+        }
+        first.cloned()
     }
 
     /// Whether a result with the same content can be used.
     fn is_valid(&self, place: &ClaimPlace, asked: &Activity) -> bool {
-        let (at, key) = place;
-        let earlier = self.layers.get(*at).and_then(|layer| layer.by_key.get(key));
-        let whole = earlier.is_none_or(|earlier| is_whole(&earlier.about, asked));
-        whole && self.is_last_word(place, &asked.request) && self.is_same_question(place, asked)
+        if let Some(earlier) = self.earlier_result(place)
+            && !is_whole(&earlier.about, asked)
+        {
+            return false;
+        }
+        self.is_last_word(place, &asked.request) && self.is_same_question(place, asked)
     }
 
     /// Whether no newer run has performed anything under this key or in its place. Model answers stay valid.
     fn is_last_word(&self, place: &ClaimPlace, request: &Request) -> bool {
+        if matches!(request, Request::Model(_)) {
+            return true;
+        }
         let (at, key) = place;
-        let newer = || self.layers.iter().take(*at).any(|layer| layer.done.contains_key(key));
-        matches!(request, Request::Model(_)) || !(newer() || self.replaced.contains_key(&self.result_origin(place)))
+        let is_repeated = self.layers.iter().take(*at).any(|layer| layer.done.contains_key(key));
+        !is_repeated && !self.replaced.contains_key(&self.result_origin(place))
     }
 
     /// For a question: whether the same answers are accepted, in any order. They are not in its content key.
-    fn is_same_question(&self, (at, key): &ClaimPlace, asked: &Activity) -> bool {
-        let earlier = self.layers.get(*at).and_then(|layer| layer.by_key.get(key));
-        match (earlier.map(|earlier| &earlier.activity.request), &asked.request) {
-            (Some(Request::Human(then)), Request::Human(now)) => {
+    fn is_same_question(&self, place: &ClaimPlace, asked: &Activity) -> bool {
+        let Some(earlier) = self.earlier_result(place) else { return true };
+        match (&earlier.activity.request, &asked.request) {
+            (Request::Human(then), Request::Human(now)) => {
                 then.accepts.iter().collect::<BTreeSet<_>>() == now.accepts.iter().collect()
             }
             _ => true,
@@ -460,32 +530,38 @@ impl Memo {
 
     /// Takes a result that was found, so that it cannot be used again, and records the decision.
     pub fn take_result(&mut self, asked: &Arc<Activity>, place: Option<ClaimPlace>) -> Option<(EarlierResult, Cited)> {
-        let taken = place.and_then(|(at, key)| {
-            self.used.insert(self.result_origin(&(at, key.clone())), asked.labels.clone());
-            let layer = self.layers.get_mut(at)?;
-            let earlier = layer.by_key.remove(&key)?;
-            let was = (key != asked.key).then_some(key);
-            if let Some(was) = &was {
-                layer.lost.insert(was.clone(), LostResultReason::Taken(asked.key.clone()));
-            }
-            let (run, used) = (layer.run.to_string(), earlier.original_usage());
-            let cited = Cited { run, key: was, content: asked.content, used };
-            Some((earlier, cited))
-        });
-        let taken = taken.or_else(|| self.shelf.as_mut()?.take_answer(asked));
+        let mut taken = None;
+        if let Some(place) = place {
+            taken = self.take_from_layer(asked, place);
+        }
+        if taken.is_none()
+            && let Some(shelf) = &mut self.shelf
+        {
+            taken = shelf.take_answer(asked);
+        }
         let is = match &taken {
             Some((_, cited)) => ReuseOutcome::Kept { run: cited.run.clone(), was: cited.key.clone(), used: cited.used },
             None => self.again(asked).unwrap_or(ReuseOutcome::New),
         };
-        if taken.is_none() {
-            self.replace_by(asked);
+        match &taken {
+            Some((_, cited)) => self.forget(asked.content, &asked.key, cited),
+            None => self.replace_by(asked),
         }
-        if let Some((_, cited)) = &taken {
-            self.forget(asked.content, &asked.key, cited);
-        }
-        let decision = MemoDecision { asked: asked.clone(), is };
-        self.decisions.lock().unwrap_or_else(PoisonError::into_inner).push(decision);
+        self.lock_decisions().push(MemoDecision { asked: asked.clone(), is });
         taken
+    }
+
+    fn take_from_layer(&mut self, asked: &Activity, (at, key): ClaimPlace) -> Option<(EarlierResult, Cited)> {
+        self.used.insert(self.result_origin(&(at, key.clone())), asked.labels.clone());
+        let layer = self.layers.get_mut(at)?;
+        let earlier = layer.by_key.remove(&key)?;
+        let was = if key == asked.key { None } else { Some(key) };
+        if let Some(was) = &was {
+            layer.lost.insert(was.clone(), LostResultReason::Taken(asked.key.clone()));
+        }
+        let (run, used) = (layer.run.to_string(), earlier.original_usage());
+        let cited = Cited { run, key: was, content: asked.content, used };
+        Some((earlier, cited))
     }
 
     fn again(&self, asked: &Activity) -> Option<ReuseOutcome> {
@@ -496,8 +572,8 @@ impl Memo {
         };
         let layer = self.layers.get(at)?;
         let (_, before) = layer.done.get(&key)?;
-        let same = before.content == asked.content;
-        Some(ReuseOutcome::Again { before: before.clone(), lost: layer.lost.get(&key).filter(|_| same).cloned() })
+        let lost = if before.content == asked.content { layer.lost.get(&key).cloned() } else { None };
+        Some(ReuseOutcome::Again { before: before.clone(), lost })
     }
 
     /// The same question or call of a model under the name of a step that is not in the program any more, if its result was dropped.
@@ -505,42 +581,54 @@ impl Memo {
         if !matches!(asked.request, Request::Model(_) | Request::Human(_)) {
             return None;
         }
-        let decisions = self.decisions.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_open = |key: &Key| {
-            let was = |one: &MemoDecision| matches!(&one.is, ReuseOutcome::Again { before, .. } if before.key == *key);
-            !self.asked.contains_key(key) && !decisions.iter().any(was)
+        let decisions = self.lock_decisions();
+        let is_performed_again = |key: &Key| {
+            let repeats =
+                |outcome: &ReuseOutcome| matches!(outcome, ReuseOutcome::Again { before, .. } if before.key == *key);
+            decisions.iter().any(|decision| repeats(&decision.is))
         };
-        self.layers.iter().enumerate().find_map(|(at, layer)| {
-            let dropped =
-                layer.lost.iter().filter(|(key, why)| !matches!(why, LostResultReason::Taken(_)) && is_open(key));
-            let key = dropped.map(|(key, _)| key).find(|key| {
-                let before = layer.done.get(*key).map(|(_, before)| before);
-                before.is_some_and(|before| before.content == asked.content && !self.has_step_of(before))
-            })?;
-            Some((at, key.clone()))
-        })
+        for (at, layer) in self.layers.iter().enumerate() {
+            for (key, why) in &layer.lost {
+                if matches!(why, LostResultReason::Taken(_)) || self.asked.contains_key(key) || is_performed_again(key)
+                {
+                    continue;
+                }
+                if let Some((_, before)) = layer.done.get(key)
+                    && before.content == asked.content
+                    && !self.has_step_of(before)
+                {
+                    return Some((at, key.clone()));
+                }
+            }
+        }
+        None
     }
 
     /// Whether a name means a step of the earlier runs.
     pub fn has_step(&self, name: &str) -> bool {
-        self.layers
-            .iter()
-            .flat_map(|layer| layer.done.keys())
-            .any(|key| RunPath::from_key(key).find_named(name).is_some())
+        let is_named = |key: &Key| RunPath::from_key(key).find_named(name).is_some();
+        self.layers.iter().any(|layer| layer.done.keys().any(is_named))
     }
 
     /// The paths of the steps of the earlier runs that a name means, without marks.
     pub fn places_of(&self, name: &str) -> BTreeSet<String> {
-        let all = self.layers.iter().flat_map(|layer| layer.done.keys());
-        let named = all
-            .filter_map(|key| RunPath::from_key(key).find_named(name))
-            .map(|path| (path, path.label_path().into_owned()));
+        let mut named = Vec::new();
+        for layer in &self.layers {
+            for key in layer.done.keys() {
+                if let Some(path) = RunPath::from_key(key).find_named(name) {
+                    named.push((path, path.label_path().into_owned()));
+                }
+            }
+        }
         find_steps(name, named).into_iter().collect()
     }
 
     /// The activities of the newest run that have a result, in the order in which they started.
     pub fn activities_with_result(&self) -> Vec<Arc<Activity>> {
-        self.layers.first().map(|layer| layer.activities_with_result(false)).unwrap_or_default()
+        match self.layers.first() {
+            Some(newest) => newest.activities_with_result(false),
+            None => Vec::new(),
+        }
     }
 
     /// The values of all results.
@@ -551,8 +639,11 @@ impl Memo {
     /// The same, and after it what only older runs have a result of, with the results that were dropped to repeat their steps.
     pub fn all_results(&self) -> Vec<Arc<Activity>> {
         let mut known = BTreeSet::new();
-        let mut all: Vec<_> = self.layers.iter().flat_map(|layer| layer.activities_with_result(true)).collect();
-        all.retain(|activity| known.insert(activity.key.clone()));
+        let mut all = Vec::new();
+        for layer in &self.layers {
+            all.extend(layer.activities_with_result(true));
+        }
+        all.retain(|activity: &Arc<Activity>| known.insert(activity.key.clone()));
         all
     }
 
@@ -575,23 +666,26 @@ impl Memo {
         if let (Some(at), Some(met)) = (at, met) {
             self.used.insert(self.result_origin(&(at, of.clone())), met.labels.clone());
         }
-        let of_run = at.and_then(|at| self.layers.get_mut(at));
-        let taken = of_run.and_then(|layer| {
-            let earlier = layer.by_key.remove(of)?;
+        if let Some(at) = at
+            && let Some(layer) = self.layers.get_mut(at)
+            && let Some(earlier) = layer.by_key.remove(of)
+        {
             if of != key {
                 layer.lost.insert(of.clone(), LostResultReason::Taken(key.clone()));
             }
-            Some(earlier)
-        });
-        if let Some(earlier) = taken {
             self.forget(earlier.activity.content, key, cited);
         }
-        self.shelf.iter_mut().for_each(|shelf| shelf.record_use(key, cited));
+        if let Some(shelf) = &mut self.shelf {
+            shelf.record_use(key, cited);
+        }
     }
 
     /// The activities for which answers of any earlier runs are to be [looked up](Self::add_found_answers), before results are taken.
     pub fn answers_to_look_up(&self, asked: &[Arc<Activity>]) -> Vec<Arc<Activity>> {
-        self.shelf.as_ref().map(|shelf| shelf.answers_to_look_up(asked)).unwrap_or_default()
+        match &self.shelf {
+            Some(shelf) => shelf.answers_to_look_up(asked),
+            None => Vec::new(),
+        }
     }
 
     /// Adds answers that were looked up.
@@ -604,8 +698,10 @@ impl Memo {
     fn forget(&mut self, content: ContentKey, key: &Key, cited: &Cited) {
         let of = cited.key.as_ref().unwrap_or(key);
         let layers = &self.layers;
+        let is_cited =
+            |(at, key): &ClaimPlace| key == of && matches!(layers.get(*at), Some(layer) if *layer.run == *cited.run);
         if let Some(places) = self.by_content.get_mut(&content) {
-            places.retain(|(at, known)| known != of || layers.get(*at).is_none_or(|layer| *layer.run != *cited.run));
+            places.retain(|place| !is_cited(place));
         }
     }
 

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::effects::StepsByLabels;
-use super::layer::LostResultReason;
+use super::layer::{Layer, LostResultReason};
 use super::{ClaimPlace, Memo};
 use trefoil_machine::PreparedProgram;
 use trefoil_machine::key::{Key, conversation_turn};
@@ -55,86 +55,109 @@ impl Memo {
         found: &[Option<ClaimPlace>],
     ) -> Vec<Option<PossibleExecution>> {
         let mut claimed: BTreeSet<ClaimPlace> = found.iter().flatten().map(|place| self.result_origin(place)).collect();
-        let mut one = |asked: &Activity| {
-            if !self.hands.may_harm(&asked.request) {
-                return None;
-            }
-            if self.is_done_here(asked, &claimed) {
-                return Some(PossibleExecution::Here);
-            }
-            if let Some(key) = self.open(asked) {
-                return Some(PossibleExecution::Open(key.clone()));
-            }
-            if let Some((at, key)) =
-                self.find_former(asked, &claimed).or_else(|| self.find_shifted_call(asked, &claimed))
-            {
-                let (_, before) = self.layers.get(at)?.done.get(&key)?;
-                claimed.insert(self.result_origin(&(at, key)));
-                return Some(PossibleExecution::Gone(before.clone()));
-            }
-            self.cut.then_some(PossibleExecution::Unread)
-        };
-        lacking.iter().map(|asked| one(asked)).collect()
+        lacking.iter().map(|asked| self.possible_execution(asked, &mut claimed)).collect()
+    }
+
+    fn possible_execution(&self, asked: &Activity, claimed: &mut BTreeSet<ClaimPlace>) -> Option<PossibleExecution> {
+        if !self.hands.may_harm(&asked.request) {
+            return None;
+        }
+        if self.is_done_here(asked, claimed) {
+            return Some(PossibleExecution::Here);
+        }
+        if let Some(key) = self.open(asked) {
+            return Some(PossibleExecution::Open(key.clone()));
+        }
+        if let Some((at, key)) = self.find_repeated(asked, claimed) {
+            let (_, before) = self.layers.get(at)?.done.get(&key)?;
+            claimed.insert(self.result_origin(&(at, key)));
+            return Some(PossibleExecution::Gone(before.clone()));
+        }
+        if self.cut { Some(PossibleExecution::Unread) } else { None }
     }
 
     /// Whether an earlier run may have performed something under this key, in any try.
     fn is_done_here(&self, asked: &Activity, claimed: &BTreeSet<ClaimPlace>) -> bool {
         for (at, layer) in self.layers.iter().enumerate() {
-            // Something else may have had the name.
-            let acted = |key: &&Key| layer.done.get(*key).is_some_and(|(_, before)| has_effect(&before.request));
-            let mut tries = layer.tries_of(&asked.key).filter(acted).peekable();
-            if tries.peek().is_none() {
+            let (mut is_tried, mut perhaps) = (false, Vec::new());
+            for key in layer.tries_of(&asked.key) {
+                // Something else may have had the name.
+                let acted = matches!(layer.done.get(key), Some((_, before)) if has_effect(&before.request));
+                is_tried |= acted;
+                if acted && !layer.undone.contains(key) {
+                    perhaps.push((at, key.clone()));
+                }
+            }
+            if !is_tried {
                 continue;
             }
-            let perhaps: Vec<ClaimPlace> =
-                tries.filter(|key| !layer.undone.contains(*key)).map(|key| (at, key.clone())).collect();
             if perhaps.is_empty() {
                 // It failed and was not performed. The same request is made again, as if the run was resumed.
-                let same = layer.done.get(&asked.key).is_some_and(|(_, before)| before.content == asked.content);
-                if same {
+                let before = layer.done.get(&asked.key);
+                if matches!(before, Some((_, before)) if before.content == asked.content) {
                     return false;
                 }
                 continue;
             }
             // Another step has the results, so it is the one that was there before, and this one is new.
-            let moved = |place: &ClaimPlace| {
+            let is_moved = |place: &ClaimPlace| {
                 let origin = self.result_origin(place);
-                claimed.contains(&origin) || self.used.get(&origin).is_some_and(|labels| *labels != asked.labels)
+                claimed.contains(&origin) || matches!(self.used.get(&origin), Some(labels) if *labels != asked.labels)
             };
-            return !(perhaps.iter().all(moved) && self.has_nothing_left(asked, claimed));
+            return !(perhaps.iter().all(is_moved) && self.has_nothing_left(asked, claimed));
         }
         false
     }
 
     /// Whether the newest run that started an activity does not have its outcome.
     pub fn has_not_ended(&self, asked: &Activity) -> bool {
-        let lost = self.layers.iter().find_map(|layer| layer.lost.get(&asked.key));
-        matches!(lost, Some(LostResultReason::Unfinished))
+        for layer in &self.layers {
+            if let Some(lost) = layer.lost.get(&asked.key) {
+                return matches!(lost, LostResultReason::Unfinished);
+            }
+        }
+        false
     }
 
     /// Whether no execution is left that could be the former one of an activity whose own one has become that of another step.
     fn has_nothing_left(&self, asked: &Activity, claimed: &BTreeSet<ClaimPlace>) -> bool {
-        let is_claimed = |origin: &ClaimPlace| claimed.contains(origin) || self.used.contains_key(origin);
-        let open: Vec<_> = self.executions(0).into_iter().filter(|one| !is_claimed(&one.origin)).collect();
-        open.iter().all(|one| {
-            let keeps_its_own = !self.asked.contains_key(&one.activity.key) && self.performs(&one.activity);
-            !self.is_alike(asked, &one.activity) || keeps_its_own
-        })
+        for EffectExecution { origin, activity, .. } in self.executions(0) {
+            let is_claimed = claimed.contains(&origin) || self.used.contains_key(&origin);
+            if is_claimed || !self.is_alike(asked, &activity) {
+                continue;
+            }
+            let keeps_its_own = !self.asked.contains_key(&activity.key) && self.performs(&activity);
+            if !keeps_its_own {
+                return false;
+            }
+        }
+        true
     }
 
     /// An activity with the same request under another key that may have been performed and did not complete, if no activity of the
     /// current run stands for it: one with that key and request, unless it has the result of another key.
     fn open(&self, asked: &Activity) -> Option<&Key> {
-        self.layers.iter().find_map(|layer| {
-            let is_open = |key: &Key, lost: &LostResultReason| {
-                let open = matches!(lost, LostResultReason::Unfinished | LostResultReason::Failed(_))
+        for layer in &self.layers {
+            for (key, lost) in &layer.lost {
+                let is_open = matches!(lost, LostResultReason::Unfinished | LostResultReason::Failed(_))
                     && !layer.undone.contains(key);
                 let stands = self.asked.get(key) == Some(&asked.content) && !self.borrowers.contains(key);
-                open && *key != asked.key && !stands
-            };
-            let mut open = layer.lost.iter().filter(|(key, lost)| is_open(key, lost)).map(|(key, _)| key);
-            open.find(|key| layer.done.get(*key).is_some_and(|(_, before)| before.content == asked.content))
-        })
+                if !is_open || stands || *key == asked.key {
+                    continue;
+                }
+                if let Some((_, before)) = layer.done.get(key)
+                    && before.content == asked.content
+                {
+                    return Some(key);
+                }
+            }
+        }
+        None
+    }
+
+    /// What a tool call or command without a result may repeat.
+    fn find_repeated(&self, asked: &Activity, claimed: &BTreeSet<ClaimPlace>) -> Option<ClaimPlace> {
+        self.find_former(asked, claimed).or_else(|| self.find_shifted_call(asked, claimed))
     }
 
     /// The activity of a step that is not in the program any more, and that a new tool call or command may repeat: the most
@@ -143,35 +166,42 @@ impl Memo {
         if !has_effect(&asked.request) {
             return None;
         }
-        let is_open = |origin: &ClaimPlace| {
-            !claimed.contains(origin) && !self.used.contains_key(origin) && !self.matched.contains(origin)
-        };
-        let open = self.former.iter().filter(|one| is_open(&one.origin));
-        self.pick(asked, self.program.as_deref()?, open).map(|one| (one.at, one.activity.key.clone()))
+        let open = self.former.iter().filter(|execution| self.is_unclaimed(&execution.origin, claimed));
+        let former = self.pick(asked, self.program.as_deref()?, open)?;
+        Some((former.at, former.activity.key.clone()))
+    }
+
+    /// Whether no activity of the current run stands for an execution.
+    fn is_unclaimed(&self, origin: &ClaimPlace, claimed: &BTreeSet<ClaimPlace>) -> bool {
+        !claimed.contains(origin) && !self.used.contains_key(origin) && !self.matched.contains(origin)
     }
 
     /// The call of a model that a call of the same tool may repeat, in the same turn or in an earlier one, if the model has not made it
     /// again: what it calls first depends on its answer.
     fn find_shifted_call(&self, asked: &Activity, claimed: &BTreeSet<ClaimPlace>) -> Option<ClaimPlace> {
-        let (conversation, turn) =
-            conversation_turn(asked.key.as_str()).filter(|_| self.hands.may_harm(&asked.request))?;
-        let may = |one: &EffectExecution| {
-            let key = &one.activity.key;
-            let is_earlier =
-                self::conversation_turn(key.as_str()).is_some_and(|(of, at)| of == conversation && at <= turn);
-            let is_open = |origin: &ClaimPlace| {
-                !claimed.contains(origin) && !self.used.contains_key(origin) && !self.matched.contains(origin)
-            };
-            is_earlier && one.activity.labels == asked.labels && !self.asked.contains_key(key) && is_open(&one.origin)
-        };
-        let mut all = self.executions(0).into_iter().filter(|one| self.hands.may_harm(&one.activity.request));
-        all.find(may).map(|one| (one.at, one.activity.key.clone()))
+        let (conversation, turn) = conversation_turn(asked.key.as_str())?;
+        if !self.hands.may_harm(&asked.request) {
+            return None;
+        }
+        for EffectExecution { origin, at, activity } in self.executions(0) {
+            let key = &activity.key;
+            let Some((its_conversation, its_turn)) = conversation_turn(key.as_str()) else { continue };
+            let is_earlier = its_conversation == conversation && its_turn <= turn;
+            if is_earlier
+                && activity.labels == asked.labels
+                && self.hands.may_harm(&activity.request)
+                && !self.asked.contains_key(key)
+                && self.is_unclaimed(&origin, claimed)
+            {
+                return Some((at, key.clone()));
+            }
+        }
+        None
     }
 
     /// Records that the current run performs an activity.
     pub(super) fn replace_by(&mut self, asked: &Activity) {
-        let none = BTreeSet::new();
-        if let Some(place) = self.find_former(asked, &none).or_else(|| self.find_shifted_call(asked, &none)) {
+        if let Some(place) = self.find_repeated(asked, &BTreeSet::new()) {
             self.matched.insert(self.result_origin(&place));
         }
     }
@@ -183,11 +213,13 @@ impl Memo {
         for at in (0..self.layers.len()).rev() {
             let Some(layer) = self.layers.get(at) else { continue };
             let Some(program) = layer.program.clone() else { continue };
-            let done = |key: &Key| layer.has_performed(key) && !layer.undone.contains(key);
-            let mut new: Vec<_> =
-                layer.done.iter().filter(|(key, (_, a))| has_effect(&a.request) && done(key)).collect();
-            new.sort_by_key(|(_, (order, _))| *order);
-            let new: Vec<Arc<Activity>> = new.into_iter().map(|(_, (_, activity))| activity.clone()).collect();
+            let mut new: Vec<(usize, Arc<Activity>)> = Vec::new();
+            for (key, (order, activity)) in &layer.done {
+                if has_effect(&activity.request) && layer.has_performed(key) && !layer.undone.contains(key) {
+                    new.push((*order, activity.clone()));
+                }
+            }
+            new.sort_by_key(|(order, _)| *order);
             if new.is_empty() {
                 continue;
             }
@@ -195,18 +227,23 @@ impl Memo {
                 layer.reused.keys().map(|key| self.result_origin(&(at, key.clone()))).collect();
             let older = at.saturating_add(1);
             let mut gone = self.gone_from(&program, older);
-            gone.retain(|one| !reused.contains(&one.origin));
-            for activity in new {
-                if let Some(one) = self.pick(&activity, &program, gone.iter()) {
-                    let origin = one.origin.clone();
-                    gone.retain(|one| one.origin != origin);
+            gone.retain(|execution| !reused.contains(&execution.origin));
+            for (_, activity) in new {
+                if let Some(former) = self.pick(&activity, &program, gone.iter()) {
+                    let origin = former.origin.clone();
+                    gone.retain(|execution| execution.origin != origin);
                     self.replaced.insert(origin, (at, activity.key.clone()));
                 }
             }
         }
-        self.former = self.program.as_ref().map(|program| self.gone_from(program, 0)).unwrap_or_default();
+        self.former = match &self.program {
+            Some(program) => self.gone_from(program, 0),
+            None => Vec::new(),
+        };
         let met = std::mem::take(&mut self.met);
-        met.values().for_each(|asked| self.replace_by(asked));
+        for asked in met.values() {
+            self.replace_by(asked);
+        }
         self.met = met;
     }
 
@@ -219,31 +256,40 @@ impl Memo {
     ) -> Option<&'e EffectExecution> {
         // Of each run once, because it walks the whole program.
         let mut known: BTreeMap<usize, bool> = BTreeMap::new();
-        let mut is_new =
-            |one: &EffectExecution| *known.entry(one.at).or_insert_with(|| self.is_new(asked, program, one.at));
-        let score = |one: &EffectExecution| {
-            let (then, now) = (one.activity.labels.split_last(), asked.labels.split_last());
-            let same_label = then.map(|(own, _)| own) == now.map(|(own, _)| own);
-            (one.activity.content == asked.content, same_label, then.map(|(_, up)| up) == now.map(|(_, up)| up))
-        };
-        let may = gone.filter(|one| self.is_alike(asked, &one.activity) && is_new(one));
-        // Of several, the first.
-        may.reduce(|best, one| if score(one) > score(best) { one } else { best })
+        let mut best = None;
+        let mut highest = None;
+        for execution in gone {
+            if !self.is_alike(asked, &execution.activity) {
+                continue;
+            }
+            let at = execution.at;
+            if !*known.entry(at).or_insert_with(|| self.is_new(asked, program, at)) {
+                continue;
+            }
+            // Of several, the first.
+            let score = Some(similarity(asked, &execution.activity));
+            if score > highest {
+                (best, highest) = (Some(execution), score);
+            }
+        }
+        best
     }
 
     /// Whether the step of an activity is new in this program, compared with that of an earlier run. One that was changed and never
     /// ran is as good as new: its name may now be that of another.
     fn is_new(&self, asked: &Activity, program: &PreparedProgram, at: usize) -> bool {
-        let Some(before) = self.layers.get(at).and_then(|layer| layer.program.as_ref()) else { return true };
+        let Some(Layer { program: Some(before), .. }) = self.layers.get(at) else { return true };
         let mut then = StepsByLabels::for_program(before);
-        let ran = || {
-            let known = self.ran.get(&asked.labels).into_iter().flatten();
-            known.filter(|(last, _)| *last >= at).any(|(_, one)| self.is_alike(asked, one))
-        };
-        let is_same = |then: &BTreeSet<String>| {
-            !StepsByLabels::for_program(program).effect_definitions(asked, &self.hands).is_disjoint(then)
-        };
-        !then.has_effect_step(asked, &self.hands) || !ran() && !is_same(&then.effect_definitions(asked, &self.hands))
+        if !then.has_effect_step(asked, &self.hands) {
+            return true;
+        }
+        if let Some(ran) = self.ran.get(&asked.labels)
+            && ran.iter().any(|(last, activity)| *last >= at && self.is_alike(asked, activity))
+        {
+            return false;
+        }
+        let then = then.effect_definitions(asked, &self.hands);
+        StepsByLabels::for_program(program).effect_definitions(asked, &self.hands).is_disjoint(&then)
     }
 
     /// Finds which effects have run under which labels.
@@ -251,7 +297,10 @@ impl Memo {
         let mut ran = EffectHistory::new();
         // The oldest run first: it is the last in which something of the sort ran.
         for (at, layer) in self.layers.iter().enumerate().rev() {
-            for (_, activity) in layer.done.values().filter(|(_, one)| has_effect(&one.request)) {
+            for (_, activity) in layer.done.values() {
+                if !has_effect(&activity.request) {
+                    continue;
+                }
                 let known = ran.entry(activity.labels.clone()).or_default();
                 if !known.iter().any(|(_, one)| self.is_alike(activity, one)) {
                     known.push((at, activity.clone()));
@@ -264,8 +313,11 @@ impl Memo {
     /// The executions in the runs from this one on whose steps are not in a program, in their order, without those that were replaced.
     fn gone_from(&self, program: &PreparedProgram, from: usize) -> Vec<EffectExecution> {
         let mut steps = StepsByLabels::for_program(program);
-        let all = self.executions(from).into_iter().filter(|one| !self.replaced.contains_key(&one.origin));
-        all.filter(|one| !steps.has_effect_step(&one.activity, &self.hands)).collect()
+        let mut gone = self.executions(from);
+        gone.retain(|execution| {
+            !self.replaced.contains_key(&execution.origin) && !steps.has_effect_step(&execution.activity, &self.hands)
+        });
+        gone
     }
 
     /// The tool calls and commands that the runs from this one on may have performed, each once, with the newest name: the newest
@@ -295,8 +347,14 @@ impl Memo {
 
     /// Where a result was performed, even if several runs have reused it.
     pub(super) fn result_origin(&self, place: &ClaimPlace) -> ClaimPlace {
-        let known = self.claim_history(place).take_while(|(at, _)| *at < self.layers.len());
-        known.last().unwrap_or_else(|| place.clone())
+        let mut origin = None;
+        for place in self.claim_history(place) {
+            if place.0 >= self.layers.len() {
+                break;
+            }
+            origin = Some(place);
+        }
+        origin.unwrap_or_else(|| place.clone())
     }
 
     /// The places that a result has had: this one, and those in older runs from which it was reused. The last may be in a run that
@@ -306,39 +364,44 @@ impl Memo {
             let (run, there) = self.layers.get(*at)?.reused.get(key)?;
             let older = self.layers.iter().position(|layer| *layer.run == **run).unwrap_or(self.layers.len());
             // Only an older run comes after it, so this ends.
-            (older > *at).then(|| (older, there.clone()))
+            if older > *at { Some((older, there.clone())) } else { None }
         })
     }
 
     /// What a step became in later runs that replaced it, or that have its result under another name.
     pub(super) fn latest_place(&self, mut place: ClaimPlace) -> ClaimPlace {
         loop {
-            let (at, key) = &place;
-            let run = self.layers.get(*at).map(|layer| &*layer.run);
-            let mut newer = self.layers.iter().enumerate().take(*at).rev();
-            let reuser = newer.find_map(|(newer, layer)| {
-                let of = |(of, there): &(String, Key)| Some(of.as_str()) == run && there == key;
-                layer.reused.iter().find(|(_, from)| of(from)).map(|(key, _)| (newer, key.clone()))
-            });
-            let next = reuser.or_else(|| self.replaced.get(&self.result_origin(&place)).cloned());
-            // Only a newer run comes after it, so this ends.
-            match next.filter(|(next, _)| *next < *at) {
-                Some(next) => place = next,
-                None => return place,
+            let next = self.find_reuser(&place).or_else(|| self.replaced.get(&self.result_origin(&place)).cloned());
+            match next {
+                // Only a newer run comes after it, so this ends.
+                Some(next) if next.0 < place.0 => place = next,
+                _ => return place,
             }
         }
     }
 
+    /// The place in the next newer run that has reused a result.
+    fn find_reuser(&self, (at, key): &ClaimPlace) -> Option<ClaimPlace> {
+        let run = &self.layers.get(*at)?.run;
+        for (newer, layer) in self.layers.iter().enumerate().take(*at).rev() {
+            for (reuser, (from, there)) in &layer.reused {
+                if **from == **run && there == key {
+                    return Some((newer, reuser.clone()));
+                }
+            }
+        }
+        None
+    }
+
     /// Whether the program has the step of an activity.
     pub(super) fn has_step_of(&self, activity: &Activity) -> bool {
-        self.program.as_ref().is_some_and(|program| program.has_step_of(activity))
+        matches!(&self.program, Some(program) if program.has_step_of(activity))
     }
 
     /// Whether the program has a step under the same names that performs the same effect.
     fn performs(&self, activity: &Activity) -> bool {
-        self.program
-            .as_ref()
-            .is_some_and(|program| StepsByLabels::for_program(program).has_effect_step(activity, &self.hands))
+        let Some(program) = &self.program else { return false };
+        StepsByLabels::for_program(program).has_effect_step(activity, &self.hands)
     }
 
     /// Whether two tool calls or commands may be the same step before and after an edit.
@@ -351,6 +414,17 @@ impl Memo {
         };
         (same_label || same_tool) && self.hands.same_class(&asked.request, &before.request)
     }
+}
+
+/// How similar two tool calls or commands are: whether they do the same, have the same label, and are in the same place.
+fn similarity(asked: &Activity, before: &Activity) -> (bool, bool, bool) {
+    let same_label = before.labels.last() == asked.labels.last();
+    (before.content == asked.content, same_label, labels_around(before) == labels_around(asked))
+}
+
+fn labels_around(activity: &Activity) -> Option<&[Arc<str>]> {
+    let (_, around) = activity.labels.split_last()?;
+    Some(around)
 }
 
 /// Whether an activity may have an effect on the world.

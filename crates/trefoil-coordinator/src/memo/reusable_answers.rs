@@ -53,12 +53,17 @@ impl ReusableAnswers {
     /// Of the activities that are requested together, those whose answers were not looked up yet: one for each request.
     pub fn answers_to_look_up(&self, asked: &[Arc<Activity>]) -> Vec<Arc<Activity>> {
         let mut met = BTreeSet::new();
-        let is_new = |one: &&Arc<Activity>| {
-            matches!(one.request, Request::Model(_))
-                && !self.found.contains_key(&one.content)
-                && met.insert(one.content)
-        };
-        asked.iter().filter(is_new).cloned().collect()
+        let mut unknown = Vec::new();
+        for activity in asked {
+            let content = activity.content;
+            if matches!(activity.request, Request::Model(_))
+                && !self.found.contains_key(&content)
+                && met.insert(content)
+            {
+                unknown.push(activity.clone());
+            }
+        }
+        unknown
     }
 
     /// Adds answers that were looked up.
@@ -88,7 +93,7 @@ impl ReusableAnswers {
             }
             let FoundEntry { run, key, value, about } = answer;
             let earlier = EarlierResult { activity: asked.clone(), value, about };
-            let was = (key != asked.key).then_some(key);
+            let was = if key == asked.key { None } else { Some(key) };
             let (run, used) = (run.to_string(), earlier.original_usage());
             let cited = Cited { run, key: was, content: asked.content, used };
             return Some((earlier, cited));
@@ -121,13 +126,16 @@ impl ReusableAnswers {
 
     /// Records that the current run has used an answer, according to its journal.
     pub fn record_use(&mut self, key: &Key, cited: &Cited) {
-        self.used.insert((cited.run.clone(), cited.key.clone().unwrap_or_else(|| key.clone())));
+        self.used.insert((cited.run.clone(), cited.key.as_ref().unwrap_or(key).clone()));
     }
 }
 
 /// Where an answer is, and where the run that has it took it from.
 fn answer_places(answer: &FoundEntry) -> Vec<(String, Key)> {
     let FoundEntry { run, key, about, .. } = answer;
-    let origin = about.from.as_ref().map(|cited| (cited.run.clone(), cited.key.clone().unwrap_or_else(|| key.clone())));
-    std::iter::once((run.to_string(), key.clone())).chain(origin).collect()
+    let mut places = vec![(run.to_string(), key.clone())];
+    if let Some(cited) = &about.from {
+        places.push((cited.run.clone(), cited.key.as_ref().unwrap_or(key).clone()));
+    }
+    places
 }

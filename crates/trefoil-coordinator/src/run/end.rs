@@ -8,7 +8,7 @@ use trefoil_machine::request::{Request, Usage};
 use trefoil_template::Value;
 
 use super::suspension::LocalSuspension;
-use super::{AgendaTask, RunCoordinator};
+use super::{AgendaTask, InProgressActivity, RunCoordinator};
 use crate::action::{HostAction, RunEndReport};
 use crate::facts::HostFacts;
 use crate::outcome::{INTERRUPTED, RunOutcome, STOPPED, split_result};
@@ -43,16 +43,21 @@ impl RunCoordinator {
     pub(super) fn store_end(&mut self, result: Result<Value, RunError>, facts: &dyn HostFacts) {
         self.actions.push_back(HostAction::DropWork);
         let result = result.and_then(|value| facts.fill_result(&value));
-        let warnings = result.as_ref().map(|value| self.changed(value.exact_value())).unwrap_or_default();
+        let warnings = match &result {
+            Ok(value) => self.changed(value.exact_value()),
+            Err(_) => Vec::new(),
+        };
         // A run has not ended if its journal cannot be written, or if it stops here to be resumed.
         let is_left = |error: &RunError| ["JOURNAL_ERROR", INTERRUPTED].contains(&error.code.as_str());
         let is_open = self.stays || result.as_ref().is_err_and(is_left);
         if is_open {
             self.actions.push_back(HostAction::KeepDrafts);
         } else {
-            let (output, error) = (result.as_ref().ok().cloned(), result.as_ref().err().cloned());
-            let (error, warnings) = (error.map(RunError::without_location), warnings.clone());
-            let items = self.machine.failed_items();
+            let (output, error) = match &result {
+                Ok(value) => (Some(value.clone()), None),
+                Err(error) => (None, Some(error.clone().without_location())),
+            };
+            let (items, warnings) = (self.machine.failed_items(), warnings.clone());
             self.record(EntryKind::Finished { output, error, items, warnings }, facts);
         }
         self.ending = Some(Box::new(PendingRunEnd { result, warnings, is_open }));
@@ -63,8 +68,10 @@ impl RunCoordinator {
     pub(super) fn report_end(&mut self, facts: &dyn HostFacts) {
         let Some(ending) = self.ending.take() else { return };
         let PendingRunEnd { result, warnings, is_open } = *ending;
-        let failed = |error: &&RunError| self.outbox.is_journaled() && !is_open && error.code != STOPPED;
-        let failure = result.as_ref().err().filter(failed).cloned();
+        let failure = match &result {
+            Err(error) if self.outbox.is_journaled() && !is_open && error.code != STOPPED => Some(error.clone()),
+            _ => None,
+        };
         let continues = is_open && self.outbox.is_kept();
         let outcome = RunOutcome { continues, warnings, ..self.outcome(result, Vec::new(), facts) };
         let end = RunEndReport { outcome, is_open, failure };
@@ -98,15 +105,20 @@ impl RunCoordinator {
         facts: &dyn HostFacts,
     ) -> RunOutcome {
         // Calls without a written entry and calls in the queue were not sent.
-        let unsent = self.asked.iter().chain(&self.starting).chain(self.queue.waiting_calls());
-        let unsent = unsent.filter(|a| matches!(a.request, Request::Model(_)) && !a.again).count() as u64;
+        let mut unsent = 0;
+        for activity in self.asked.iter().chain(&self.starting).chain(self.queue.waiting_calls()) {
+            if matches!(activity.request, Request::Model(_)) && !activity.again {
+                unsent += 1;
+            }
+        }
         let (mut usage, called) = (self.machine.usage(), self.used_by_waiting_calls());
         let calls = self.machine.call_count().saturating_sub(unsent).saturating_add(called.calls_beneath);
         usage.add_usage(called);
         // If the run has not ended, the usage of its open calls is unknown. A resume counts them as lost.
-        let cut_off = self.under_way.values().map(|one| &one.activity);
-        for activity in cut_off.filter(|activity| matches!(activity.request, Request::Model(_))) {
-            usage.add_usage(self.machine.price_usage(activity, Usage::for_unknown_call(), None));
+        for InProgressActivity { activity, .. } in self.under_way.values() {
+            if matches!(activity.request, Request::Model(_)) {
+                usage.add_usage(self.machine.price_usage(activity, Usage::for_unknown_call(), None));
+            }
         }
         let duration_ms = self.worked_ms(facts);
         let continues = !waiting.is_empty();

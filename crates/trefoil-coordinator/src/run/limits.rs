@@ -42,11 +42,15 @@ impl RunCoordinator {
         let LimitRefusal { why, waits, kind, .. } = refusal;
         let location = Some(self.machine.prepared_program().program.steps[call.step].origin);
         let error = RunError::new("BUDGET_EXCEEDED", why).at_step(Some(call.key.clone()), location);
-        let help = match kind.option_name().filter(|_| waits) {
-            Some(option) => format!("allow more with `{option}`"),
-            None => {
-                let options: Vec<String> =
-                    LimitKind::ALL.iter().filter_map(|kind| Some(format!("`{}`", kind.option_name()?))).collect();
+        let help = match kind.option_name() {
+            Some(option) if waits => format!("allow more with `{option}`"),
+            _ => {
+                let mut options = Vec::new();
+                for kind in LimitKind::ALL {
+                    if let Some(option) = kind.option_name() {
+                        options.push(format!("`{option}`"));
+                    }
+                }
                 format!(
                     "raise the limit of the run that was started: {}, or the one in its manifest",
                     options.join(", ")
@@ -75,8 +79,11 @@ impl RunCoordinator {
     /// What these model calls and those in progress may cost.
     pub(super) fn may_cost<'a>(&'a self, next: impl Iterator<Item = &'a Arc<Activity>>) -> u64 {
         let under_way = self.under_way.values().map(|one| &one.activity);
-        let all = self.starting.iter().chain(under_way).chain(self.queue.waiting_calls()).chain(next);
-        all.map(|activity| self.machine.may_cost(activity)).fold(0, u64::saturating_add)
+        let mut cost: u64 = 0;
+        for activity in self.starting.iter().chain(under_way).chain(self.queue.waiting_calls()).chain(next) {
+            cost = cost.saturating_add(self.machine.may_cost(activity));
+        }
+        cost
     }
 
     /// The share of the allowance that a tool call gets.

@@ -26,9 +26,9 @@ impl RunCoordinator {
                 None => self.outbox.discard_messages(letters),
             },
             RunMessage::Decided(key, decided) => {
-                let open = self.under_way.get(&key).filter(|one| one.waits == WaitTarget::Decision);
-                let Some(activity) = open.map(|one| one.activity.clone()) else {
-                    return self.outbox.discard_messages(letters);
+                let activity = match self.under_way.get(&key) {
+                    Some(open) if open.waits == WaitTarget::Decision => open.activity.clone(),
+                    _ => return self.outbox.discard_messages(letters),
                 };
                 // The decision stays in the inbox for a process with the permission.
                 if decided == OutcomeDecision::Retry && self.lacks_permission(&activity, facts).is_some() {
@@ -55,8 +55,10 @@ impl RunCoordinator {
             Request::Human(request) => activity.key == *key && !request.is_late(at),
             _ => false,
         };
-        if self.under_way.get(key).is_some_and(|one| is_question(&one.activity)) {
-            return self.put_away(key, facts).map(|InProgressActivity { activity, .. }| activity);
+        if let Some(under_way) = self.under_way.get(key)
+            && is_question(&under_way.activity)
+        {
+            return Some(self.put_away(key, facts)?.activity);
         }
         let at = self.starting.iter().position(|activity| is_question(activity))?;
         Some(self.starting.remove(at))
@@ -64,8 +66,11 @@ impl RunCoordinator {
 
     fn run_can_continue(&mut self, run: String, letters: InboxMessageIds, facts: &dyn HostFacts) {
         let waits = |one: &&InProgressActivity| matches!(&one.waits, WaitTarget::Run(call) if *call.run == *run);
-        match self.under_way.values().find(waits).map(|one| one.activity.key.clone()) {
-            Some(key) => self.call_again(&key, letters, facts),
+        match self.under_way.values().find(waits) {
+            Some(under_way) => {
+                let key = under_way.activity.key.clone();
+                self.call_again(&key, letters, facts);
+            }
             // The call may be about to report that its run is suspended, without having seen the answer.
             None => self.called_back.entry(run).or_default().append_ids(letters),
         }

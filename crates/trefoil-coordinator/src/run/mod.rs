@@ -238,7 +238,7 @@ impl RunCoordinator {
 
     /// The activity in progress under this key.
     pub fn running_activity(&self, key: &Key) -> Option<&Arc<Activity>> {
-        self.under_way.get(key).map(|one| &one.activity)
+        Some(&self.under_way.get(key)?.activity)
     }
 
     /// The work in progress, in no particular order.
@@ -431,7 +431,10 @@ impl RunCoordinator {
         let EndedActivity { activity, result, about, letters } = done;
         let is_private = result.as_ref().is_ok_and(|value| !value.hidden_parts().is_empty());
         let is_told = facts.is_watched() || is_private;
-        let notice = is_told.then(|| Notice::Ended(activity.clone(), result.clone(), Box::new(about.clone())));
+        let mut notice = None;
+        if is_told {
+            notice = Some(Notice::Ended(activity.clone(), result.clone(), Box::new(about.clone())));
+        }
         let (key, is_reused) = (activity.key.clone(), about.is_reused());
         let completion = ActivityCompletion {
             key: key.clone(),
@@ -449,7 +452,9 @@ impl RunCoordinator {
         if is_reused {
             self.tell_began(&activity, facts);
         }
-        notice.into_iter().for_each(|notice| self.tell(notice));
+        if let Some(notice) = notice {
+            self.tell(notice);
+        }
         completion
     }
 

@@ -79,7 +79,9 @@ impl RunCoordinator {
             // The failure says nothing about activities with an unknown outcome, so they are handled as in any other resume.
             RunResumption::Reopened { kind, notices, unknown } => {
                 run.record(kind, facts);
-                notices.into_iter().for_each(|notice| run.tell(notice));
+                for notice in notices {
+                    run.tell(notice);
+                }
                 run.agenda.extend([AgendaTask::TakeUpAll(restart, unknown), AgendaTask::ReadInbox]);
                 run.take_output(output, facts);
             }
@@ -108,8 +110,10 @@ impl RunCoordinator {
         let (engine, changes) = (crate::ENGINE.to_owned(), Box::new(changes));
         self.record_at(at_ms, || EntryKind::Resumed { engine, execution, lost: lost.clone(), changes });
         self.tell(Notice::Resumed(execution));
-        for activity in rest.iter().filter(|one| matches!(one.request, Request::Human(_))) {
-            self.tell_began(activity, facts);
+        for activity in &rest {
+            if matches!(activity.request, Request::Human(_)) {
+                self.tell_began(activity, facts);
+            }
         }
         for (activity, lost) in models.into_iter().zip(&lost) {
             self.tell(Notice::Lost(activity, Box::new(lost.clone())));
@@ -130,9 +134,7 @@ impl RunCoordinator {
         unknown: &BTreeSet<Key>,
         facts: &dyn HostFacts,
     ) {
-        let asked = std::mem::take(&mut self.asked);
-        let (those, asked): (Vec<_>, _) = asked.into_iter().partition(|activity| unknown.contains(&activity.key));
-        self.asked = asked;
+        let those: Vec<_> = self.asked.extract_if(.., |activity| unknown.contains(&activity.key)).collect();
         let now = facts.now_ms();
         for activity in &those {
             self.write_down(now, activity, facts);

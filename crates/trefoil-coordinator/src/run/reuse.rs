@@ -56,42 +56,43 @@ impl RunCoordinator {
             limit,
             made.saturating_add(more).saturating_add(later),
         ));
-        Some(
-            kind.option_name()
-                .into_iter()
-                .fold(error, |error, option| error.with_help(format!("allow more with `{option}`"))),
-        )
+        Some(match kind.option_name() {
+            Some(option) => error.with_help(format!("allow more with `{option}`")),
+            None => error,
+        })
     }
 
     /// Stops the run before the requested activities, until somebody allows them.
     pub(super) fn stop_before_asked(&mut self, why: &RunError, facts: &dyn HostFacts) {
-        self.memo.iter().for_each(|memo| memo.record_stop(self.asked.iter()));
+        if let Some(memo) = &self.memo {
+            memo.record_stop(self.asked.iter());
+        }
         self.wait_for_permission(why, facts);
     }
 
     /// Completes the requested activities that already have a result. Returns an error if the rest would exceed a limit, or
     /// contains an activity that an earlier run performed and that may not be safe to repeat.
     pub(super) fn reuse_results(&mut self, facts: &dyn HostFacts) -> Result<(), RunError> {
-        let again = |activity: &Activity, kept: &KeptResult| kept.content == activity.content;
-        let is_kept = |a: &Arc<Activity>| self.kept.get(&a.key).is_some_and(|kept| again(a, kept));
         let mut found = Vec::new();
         let reuses = self.machine.flags().reuses;
         if self.memo.is_some() || reuses {
-            let open: Vec<_> = self.asked.iter().filter(|a| !is_kept(a)).cloned().collect();
-            found = self.memo.as_mut().map_or_else(|| vec![None; open.len()], |memo| memo.find_results(&open));
+            let mut open: Vec<Arc<Activity>> = Vec::new();
+            for activity in &self.asked {
+                let kept = self.kept.get(&activity.key);
+                if !matches!(kept, Some(kept) if kept.content == activity.content) {
+                    open.push(activity.clone());
+                }
+            }
+            found = match &mut self.memo {
+                Some(memo) => memo.find_results(&open),
+                None => vec![None; open.len()],
+            };
             let lacking = match &self.memo {
                 Some(memo) => memo.find_lacking(&open, &found),
                 None => open.iter().collect(),
             };
-            let repeats = self
-                .memo
-                .as_ref()
-                .and_then(|memo| would_repeat((facts, self.machine.prepared_program()), memo, &lacking, &found));
-            let limit = self.over_limit(&lacking);
-            // One command allows both.
-            let raise = limit.as_ref().and_then(|limit| limit.raise);
-            if let Some(error) = repeats.map(|error| error.with_raise(raise)).or(limit) {
-                self.memo.iter().for_each(|memo| memo.record_stop(lacking.iter().copied()));
+            if let Some(error) = self.stop_error(&lacking, &found, facts) {
+                self.record_stop(&lacking);
                 self.wait_for_permission(&error, facts);
                 return Err(error);
             }
@@ -102,22 +103,56 @@ impl RunCoordinator {
                 MachineOutput::default()
             };
             if !output.commands.is_empty() {
-                self.memo.iter().for_each(|memo| memo.record_stop(lacking.iter().copied()));
+                self.record_stop(&lacking);
                 self.take_piece(output, facts);
                 self.book_stopped(facts);
                 return Ok(());
             }
         }
+        self.take_results(found, facts);
+        Ok(())
+    }
+
+    /// The error of activities without an earlier result before which the run has to stop.
+    fn stop_error(
+        &self,
+        lacking: &[&Arc<Activity>],
+        found: &[Option<ClaimPlace>],
+        facts: &dyn HostFacts,
+    ) -> Option<RunError> {
+        let repeats = match &self.memo {
+            Some(memo) => would_repeat((facts, self.machine.prepared_program()), memo, lacking, found),
+            None => None,
+        };
+        let limit = self.over_limit(lacking);
+        match (repeats, limit) {
+            // One command allows both.
+            (Some(error), Some(limit)) => Some(error.with_raise(limit.raise)),
+            (Some(error), None) => Some(error.with_raise(None)),
+            (None, limit) => limit,
+        }
+    }
+
+    fn record_stop(&self, lacking: &[&Arc<Activity>]) {
+        if let Some(memo) = &self.memo {
+            memo.record_stop(lacking.iter().copied());
+        }
+    }
+
+    fn take_results(&mut self, found: Vec<Option<ClaimPlace>>, facts: &dyn HostFacts) {
         let mut found = found.into_iter();
         for activity in std::mem::take(&mut self.asked) {
-            if let Some(KeptResult { seq, value, about, .. }) =
-                self.kept.remove(&activity.key).filter(|kept| again(&activity, kept))
+            if let Some(KeptResult { seq, content, value, about }) = self.kept.remove(&activity.key)
+                && content == activity.content
             {
                 let about = ActivityMetadata { usage: None, kept: Some(seq), ..about };
                 self.is_over(activity, Ok(value), about);
                 continue;
             }
-            let taken = self.memo.as_mut().and_then(|memo| memo.take_result(&activity, found.next().flatten()));
+            let taken = match &mut self.memo {
+                Some(memo) => memo.take_result(&activity, found.next().flatten()),
+                None => None,
+            };
             match taken {
                 Some((earlier, cited)) => {
                     // What its tools said of themselves then does not bind this run.
@@ -129,7 +164,6 @@ impl RunCoordinator {
                 None => self.asked.push(activity),
             }
         }
-        Ok(())
     }
 
     fn is_over(&mut self, activity: Arc<Activity>, result: Result<PrivateValue, RunError>, about: ActivityMetadata) {
@@ -148,20 +182,50 @@ fn would_repeat(
     found: &[Option<ClaimPlace>],
 ) -> Option<RunError> {
     let unsafe_to = |request: &Request| !may_repeat(request, facts);
-    let stops = |(asked, perhaps): &(&Arc<Activity>, PossibleExecution)| {
-        let may_be_unsafe = match perhaps {
+    let mut stopping: Vec<(&Arc<Activity>, PossibleExecution)> = Vec::new();
+    for (asked, execution) in lacking.iter().copied().zip(memo.possible_executions(lacking, found)) {
+        let Some(execution) = execution else { continue };
+        let may_be_unsafe = match &execution {
             PossibleExecution::Gone(before) => unsafe_to(&before.request),
             PossibleExecution::Here | PossibleExecution::Open(_) | PossibleExecution::Unread => true,
         };
-        may_be_unsafe && unsafe_to(&asked.request) && !memo.may_rerun(asked)
-    };
-    let perhaps = lacking.iter().copied().zip(memo.possible_executions(lacking, found));
-    let all: Vec<_> = perhaps.filter_map(|(asked, perhaps)| Some((asked, perhaps?))).filter(stops).collect();
-    let ((asked, perhaps), others) = all.split_first()?;
+        if may_be_unsafe && unsafe_to(&asked.request) && !memo.may_rerun(asked) {
+            stopping.push((asked, execution));
+        }
+    }
+    let ((asked, execution), others) = stopping.split_first()?;
+    let mut message = repeat_message(asked, execution, memo);
+    let mut names = vec![step_name(asked)];
+    for (asked, _) in others {
+        let name = step_name(asked);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    if let Some((_, more @ [_, ..])) = names.split_first() {
+        message.push_str(&format!("; the same applies to `{}`", more.join("`, `")));
+    }
+    let location = Some(prepared.program.steps[asked.step].origin);
+    // A name may begin like an option.
+    let option = |name: &String| format!("--rerun{}{name}", if name.starts_with('-') { "=" } else { " " });
+    let options = names.iter().map(option).collect::<Vec<_>>().join(" ");
+    let help = format!("to allow it, pass `{options}`");
+    let mut error = RunError::new("WOULD_REPEAT", message).with_help(help).at_step(Some(asked.key.clone()), location);
+    error.others = others.iter().map(|(asked, _)| asked.key.clone()).collect();
+    Some(error)
+}
+
+fn step_name(activity: &Activity) -> String {
+    match activity.labels.last() {
+        Some(label) => label.to_string(),
+        None => activity.key.to_string(),
+    }
+}
+
+fn repeat_message(asked: &Activity, execution: &PossibleExecution, memo: &Memo) -> String {
     let sort = asked.request.sort_name();
-    let label = |asked: &Activity| asked.labels.last().map_or_else(|| asked.key.to_string(), ToString::to_string);
     let again = "may not be safe to run again";
-    let mut message = match perhaps {
+    match execution {
         PossibleExecution::Here if memo.has_not_ended(asked) => {
             format!(
                 "this {sort} was started in the earlier run, which does not know whether it was done, and it {again}"
@@ -179,22 +243,5 @@ fn would_repeat(
         PossibleExecution::Unread => {
             format!("this {sort} may have run in an earlier run that cannot be read any more, and {again}")
         }
-    };
-    let mut names = vec![label(asked)];
-    for name in others.iter().map(|(asked, _)| label(asked)) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
     }
-    if let Some((_, more @ [_, ..])) = names.split_first() {
-        message.push_str(&format!("; the same applies to `{}`", more.join("`, `")));
-    }
-    let location = Some(prepared.program.steps[asked.step].origin);
-    // A name may begin like an option.
-    let option = |name: &String| format!("--rerun{}{name}", if name.starts_with('-') { "=" } else { " " });
-    let options = names.iter().map(option).collect::<Vec<_>>().join(" ");
-    let help = format!("to allow it, pass `{options}`");
-    let mut error = RunError::new("WOULD_REPEAT", message).with_help(help).at_step(Some(asked.key.clone()), location);
-    error.others = others.iter().map(|(asked, _)| asked.key.clone()).collect();
-    Some(error)
 }

@@ -64,17 +64,22 @@ impl RunCoordinator {
     /// What an activity used, and what models used that were asked before: each at its own price. From here on the journal says it.
     fn price(&self, activity: &Activity, about: &mut ActivityMetadata) {
         let mut before: Option<Usage> = None;
-        for one in &mut about.told.before {
-            one.usage =
-                one.usage.map(|usage| self.machine.price_usage(activity, usage.without_impossible(), Some(&one.model)));
-            one.usage.into_iter().for_each(|usage| before.get_or_insert_default().add_usage(usage));
+        for earlier in &mut about.told.before {
+            if let Some(usage) = earlier.usage {
+                let usage = self.machine.price_usage(activity, usage.without_impossible(), Some(&earlier.model));
+                earlier.usage = Some(usage);
+                before.get_or_insert_default().add_usage(usage);
+            }
         }
         // Providers may report any numbers, and so may an embedder's tools.
-        let Some(own) = about.usage.map(Usage::without_impossible) else { return };
+        let Some(own) = about.usage else { return };
+        let own = own.without_impossible();
         // The last model may have used nothing, although others have.
         let is_used = before.is_none() || own != Usage::default();
         let mut all = if is_used { self.machine.price_usage(activity, own, about.model.as_deref()) } else { own };
-        before.into_iter().for_each(|before| all.add_usage(before));
+        if let Some(before) = before {
+            all.add_usage(before);
+        }
         about.usage = Some(all.without_impossible());
     }
 
@@ -140,7 +145,9 @@ impl RunCoordinator {
 
     pub(super) fn take_piece(&mut self, output: MachineOutput, facts: &dyn HostFacts) {
         if facts.is_watched() {
-            output.events.into_iter().for_each(|noted| self.tell(Notice::Noted(noted)));
+            for event in output.events {
+                self.tell(Notice::Noted(event));
+            }
         }
         let mut void = BTreeSet::new();
         for command in output.commands {
@@ -156,9 +163,10 @@ impl RunCoordinator {
                     Some(InProgressActivity { activity, work, .. })
                         if matches!(activity.request, Request::Model(_)) =>
                     {
-                        let about = work.map(|work| facts.so_far(work, &activity));
-                        let about =
-                            about.unwrap_or_else(|| ActivityMetadata::from_usage(Some(Usage::for_unknown_call())));
+                        let about = match work {
+                            Some(work) => facts.so_far(work, &activity),
+                            None => ActivityMetadata::from_usage(Some(Usage::for_unknown_call())),
+                        };
                         self.stopped.push((activity, about));
                     }
                     Some(InProgressActivity { activity, waits: WaitTarget::Run(_), .. }) => self.call_off(activity),
@@ -177,15 +185,15 @@ impl RunCoordinator {
 
     /// Takes back activities that have not started, as if they had never been requested.
     fn take_back(&mut self, unwanted: impl Fn(&Key) -> bool) {
-        let (back, starting) = std::mem::take(&mut self.starting).into_iter().partition(|one| unwanted(&one.key));
-        self.starting = starting;
-        let admitted: Vec<Arc<Activity>> = back;
-        let (back, asked) = std::mem::take(&mut self.asked).into_iter().partition(|asked| unwanted(&asked.key));
-        self.asked = asked;
-        let back: Vec<Arc<Activity>> = back;
+        let admitted: Vec<_> = self.starting.extract_if(.., |activity| unwanted(&activity.key)).collect();
+        let back: Vec<_> = self.asked.extract_if(.., |activity| unwanted(&activity.key)).collect();
         let waiting = self.queue.take_back(unwanted);
-        let leaving = waiting.iter().chain(&admitted).filter(|one| matches!(one.request, Request::Model(_)));
-        let leaving: Vec<Key> = leaving.map(|one| one.key.clone()).collect();
+        let mut leaving: Vec<Key> = Vec::new();
+        for activity in waiting.iter().chain(&admitted) {
+            if matches!(activity.request, Request::Model(_)) {
+                leaving.push(activity.key.clone());
+            }
+        }
         if self.settings.queues && !leaving.is_empty() {
             self.actions.push_back(HostAction::LeaveQueue(leaving));
         }

@@ -49,13 +49,15 @@ impl RunCoordinator {
         for under_way in self.under_way.values() {
             match &under_way.waits {
                 WaitTarget::Work => return None,
-                WaitTarget::Time(DueTime::Run(due)) => wake = Some(wake.map_or(*due, |wake| wake.min(*due))),
+                WaitTarget::Time(DueTime::Run(due)) => wake = earlier(wake, Some(*due)),
                 // Time limits stand still while no process has the run.
                 WaitTarget::Time(DueTime::Work(_)) | WaitTarget::Run(_) | WaitTarget::Answer | WaitTarget::Decision => {
                 }
             }
         }
-        if wake.is_some_and(|wake| self.time_left(DueTime::Run(wake), facts) <= self.settings.linger_ms) {
+        if let Some(wake) = wake
+            && self.time_left(DueTime::Run(wake), facts) <= self.settings.linger_ms
+        {
             return None;
         }
         let mut waiting = Vec::new();
@@ -64,7 +66,9 @@ impl RunCoordinator {
                 WaitTarget::Work | WaitTarget::Time(_) => {}
                 WaitTarget::Run(call) => {
                     let (key, more) = (&under_way.activity.key, self.machine.still_needed(None));
-                    waiting.extend(call.waiting.iter().map(|one| one.clone().for_caller(key, more)));
+                    for awaited in &call.waiting {
+                        waiting.push(awaited.clone().for_caller(key, more));
+                    }
                 }
                 WaitTarget::Answer | WaitTarget::Decision => waiting.push(facts.awaited_activity(&under_way.activity)),
             }
@@ -98,8 +102,12 @@ impl RunCoordinator {
 
     fn stop_before(&mut self, why: &RunError, wake_at: Option<u64>, facts: &dyn HostFacts) {
         (self.stays, self.is_suspended) = (true, true);
-        let asked = self.under_way.values().filter(|one| one.waits == WaitTarget::Answer);
-        let waiting = asked.map(|one| one.activity.clone()).collect();
+        let mut waiting = Vec::new();
+        for InProgressActivity { activity, waits, .. } in self.under_way.values() {
+            if *waits == WaitTarget::Answer {
+                waiting.push(activity.clone());
+            }
+        }
         let run = SuspendedRun { waiting, called: Vec::new(), wake_at, why: Some(why.clone()) };
         let why = Some(Box::new(why.clone().without_location()));
         self.record(EntryKind::Suspended { wake_at, called: Vec::new(), why }, facts);
@@ -108,24 +116,34 @@ impl RunCoordinator {
 
     /// Records that the run is suspended. It ends here when that is stored.
     pub(super) fn suspend_run(&mut self, suspended: LocalSuspension, facts: &dyn HostFacts) {
-        let own = suspended.wake.map(|wake| facts.wall_ms().saturating_add(self.time_left(DueTime::Run(wake), facts)));
-        let of_called =
-            |one: &InProgressActivity| if let WaitTarget::Run(call) = &one.waits { call.wake_at } else { None };
-        let wake_at = self.under_way.values().filter_map(of_called).chain(own).min();
-        let called = |one: &InProgressActivity| match &one.waits {
-            WaitTarget::Run(call) => Some(CalledRun { key: one.activity.key.clone(), run: call.run.to_string() }),
-            _ => None,
-        };
-        let called: Vec<CalledRun> = self.under_way.values().filter_map(called).collect();
-        let waits = |one: &&InProgressActivity| {
-            matches!(one.waits, WaitTarget::Answer | WaitTarget::Decision | WaitTarget::Run(_))
-        };
-        let waiting = self.under_way.values().filter(waits).map(|one| one.activity.clone()).collect();
+        let mut wake_at = None;
+        if let Some(wake) = suspended.wake {
+            wake_at = Some(facts.wall_ms().saturating_add(self.time_left(DueTime::Run(wake), facts)));
+        }
+        let (mut called, mut waiting) = (Vec::new(), Vec::new());
+        for InProgressActivity { activity, waits, .. } in self.under_way.values() {
+            match waits {
+                WaitTarget::Work | WaitTarget::Time(_) => continue,
+                WaitTarget::Answer | WaitTarget::Decision => {}
+                WaitTarget::Run(call) => {
+                    wake_at = earlier(wake_at, call.wake_at);
+                    called.push(CalledRun { key: activity.key.clone(), run: call.run.to_string() });
+                }
+            }
+            waiting.push(activity.clone());
+        }
         let run = SuspendedRun { waiting, called: called.clone(), wake_at, why: None };
         self.forget_called_back();
         self.record(EntryKind::Suspended { wake_at, called, why: None }, facts);
         self.tell(Notice::Suspended(Box::new(run)));
         self.agenda.extend([AgendaTask::WindDown, AgendaTask::Suspended(Box::new(suspended))]);
         self.commit();
+    }
+}
+
+fn earlier<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
     }
 }

@@ -17,7 +17,9 @@ use crate::state::{CoordinatorState, TurnPhase};
 impl RunCoordinator {
     /// Goes through a phase of a turn. The next one is on the agenda after whatever this one puts there.
     pub(super) fn perform_phase(&mut self, phase: TurnPhase, facts: &dyn HostFacts) -> Result<(), RunError> {
-        self.agenda.extend(phase.next_phase().map(AgendaTask::Phase));
+        if let Some(next) = phase.next_phase() {
+            self.agenda.push_back(AgendaTask::Phase(next));
+        }
         match phase {
             TurnPhase::Results => {
                 let ended = std::mem::take(&mut self.done);
@@ -31,14 +33,18 @@ impl RunCoordinator {
                 }
             }
             TurnPhase::Permission => {
-                let mut next = self.asked.iter().chain(&self.starting);
-                if let Some(error) = next.find_map(|next| self.lacks_permission(next, facts)) {
-                    self.leave_to_others(&error, facts);
-                    return Err(error);
+                for next in self.asked.iter().chain(&self.starting) {
+                    if let Some(error) = self.lacks_permission(next, facts) {
+                        self.leave_to_others(&error, facts);
+                        return Err(error);
+                    }
                 }
             }
             TurnPhase::LookUp => {
-                let unknown = self.memo.as_ref().map(|memo| memo.answers_to_look_up(&self.asked)).unwrap_or_default();
+                let unknown = match &self.memo {
+                    Some(memo) => memo.answers_to_look_up(&self.asked),
+                    None => Vec::new(),
+                };
                 if !unknown.is_empty() {
                     self.ask(HostAction::LookUp(unknown), CoordinatorState::LookingUp);
                 }
@@ -111,8 +117,12 @@ impl RunCoordinator {
         limit: Option<Arc<Activity>>,
         facts: &dyn HostFacts,
     ) {
-        let last = self.starting.last().filter(|last| matches!(last.request, Request::Model(_)));
-        let is_limit = last.is_some_and(|call| limited_call_key(&activity) == Some(call.key.as_str()));
+        let is_limit = match self.starting.last() {
+            Some(last) => {
+                matches!(last.request, Request::Model(_)) && limited_call_key(&activity) == Some(last.key.as_str())
+            }
+            None => false,
+        };
         let activity = if is_limit { self.limit_from_now(&activity, now) } else { activity };
         self.write_down(now, &activity, facts);
         self.starting.push(activity);

@@ -45,7 +45,9 @@ impl RunCoordinator {
 
     /// Marks an activity in progress as waiting for a message. Nobody works on it any more.
     pub(super) fn mark_waiting(&mut self, work: WorkId, key: &Key, waits: WaitTarget) {
-        if let Some(under_way) = self.under_way.get_mut(key).filter(|one| one.work == Some(work)) {
+        if let Some(under_way) = self.under_way.get_mut(key)
+            && under_way.work == Some(work)
+        {
             (under_way.waits, under_way.work) = (waits, None);
         }
     }
@@ -57,7 +59,7 @@ impl RunCoordinator {
             self.winding.swap_remove(at);
             return;
         }
-        if self.under_way.get(key).is_none_or(|one| one.work != Some(work)) {
+        if !self.is_current(work, key) {
             return;
         }
         if let Some(limit) = self.machine.limit_of(key) {
@@ -89,8 +91,12 @@ impl RunCoordinator {
             self.wound_down(done, facts);
             return None;
         }
-        let is_current = self.under_way.get(&done.activity.key).is_some_and(|one| one.work == Some(work));
-        is_current.then_some(done)
+        if self.is_current(work, &done.activity.key) { Some(done) } else { None }
+    }
+
+    /// Whether an activity in progress waits for this work.
+    fn is_current(&self, work: WorkId, key: &Key) -> bool {
+        matches!(self.under_way.get(key), Some(under_way) if under_way.work == Some(work))
     }
 
     /// Work has ended while the run ends.
