@@ -77,7 +77,9 @@ pub async fn perform_activity(
         }
         Request::Decide(question) => decide(&at, question).map(Value::from).into(),
     };
-    if came.result.as_ref().is_ok_and(|value| !value.is_within_limits()) {
+    if let Ok(value) = &came.result
+        && !value.is_within_limits()
+    {
         came.result = Err(RunError::too_large("what came back"));
     }
     world.masking.hide_secrets(&meter.take_secrets());
@@ -85,10 +87,13 @@ pub async fn perform_activity(
         // The models that were called before have told their own when the call moved on.
         place.report_usage(came.usage);
     }
-    let effect = !matches!(activity.request, Request::Timer { .. } | Request::Decide(_));
+    let is_effect = !matches!(activity.request, Request::Timer { .. } | Request::Decide(_));
     let about = ActivityMetadata {
-        model: came.told.instead.clone().or_else(|| world.model_label(&activity)),
-        duration_ms: effect.then(|| world.watch.now_ms().saturating_sub(began)),
+        model: match &came.told.instead {
+            Some(instead) => Some(instead.clone()),
+            None => world.model_label(&activity),
+        },
+        duration_ms: if is_effect { Some(world.watch.now_ms().saturating_sub(began)) } else { None },
         // A failed call binds nothing: its server may be repaired before the run continues.
         tools: if came.result.is_ok() { meter.take_digests() } else { Vec::new() },
         called: meter.called_run(),
@@ -136,10 +141,9 @@ async fn tool(
         came => came,
     };
     let repeatable = tools.is_idempotent(&filled) && came.is_err();
-    let sent = || {
-        at.meter
-            .last_request()
-            .unwrap_or_else(|| describe_arguments(request, at.meter.displayed_arguments().unwrap_or(&Value::Null)))
+    let sent = || match at.meter.last_request() {
+        Some(sent) => sent,
+        None => describe_arguments(request, at.meter.displayed_arguments().unwrap_or(&Value::Null)),
     };
     let failed = |error| tool_error(&request.name, error).sent_as(Some(sent()));
     Ok((came.map_err(failed), repeatable))
@@ -147,7 +151,10 @@ async fn tool(
 
 /// Describes the arguments sent to a tool by their names and size, if the tool does not. Their values are in the trace.
 fn describe_arguments(request: &ToolRequest, shown: &Value) -> String {
-    let names: Vec<&str> = shown.as_object().into_iter().flat_map(|object| object.keys()).map(|name| &**name).collect();
+    let names: Vec<&str> = match shown.as_object() {
+        Some(object) => object.keys().map(|name| &**name).collect(),
+        None => Vec::new(),
+    };
     let more = names.len().saturating_sub(NAMED);
     let mut all = names.iter().take(NAMED).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     if more > 0 {
@@ -175,7 +182,10 @@ async fn described(
     let mut all = Vec::with_capacity(wanted.len());
     for request in wanted {
         let ToolsRequest { kind, names } = request;
-        let is_wanted = |name: &str| names.as_ref().is_none_or(|names| names.iter().any(|wanted| **wanted == *name));
+        let is_wanted = |name: &str| match names {
+            Some(names) => names.iter().any(|wanted| **wanted == *name),
+            None => true,
+        };
         let placed = |error: RunError, name: Option<&str>| error.at_step(None, offered(at, kind, name));
         let listed = at.world.ports.tools.list_tools(at.call_site(), kind).await;
         let skipped = at.meter.take_skipped();
@@ -187,7 +197,9 @@ async fn described(
             return Err(placed(error, Some(&one.name)));
         }
         if names.is_none() {
-            warnings.extend(skipped.into_iter().map(|one| format!("{}; the tool is not offered", one.why)));
+            for tool in skipped {
+                warnings.push(format!("{}; the tool is not offered", tool.why));
+            }
         }
         let missing = names.iter().flatten().find(|name| tools.iter().all(|tool| tool.name != **name));
         if let (Some(name), ToolKind::Mcp { server, .. }) = (missing, kind) {
@@ -212,11 +224,17 @@ fn unlisted(error: RunError) -> RunError {
 fn offered(at: &ActivityContext<'_>, kind: &ToolKind, name: Option<&str>) -> Option<Location> {
     let program = &at.world.prepared.program;
     let StepKind::Conversation(talk) = &program.steps[at.activity.step].kind else { return None };
-    let offer = talk.offers.iter().find(|offer| match &program.steps[offer.step].kind {
-        StepKind::Tool(call) => call.kind == *kind && name.is_none_or(|name| *call.name == *name),
-        _ => false,
-    });
-    offer.map(|offer| offer.origin)
+    for offer in &talk.offers {
+        let StepKind::Tool(call) = &program.steps[offer.step].kind else { continue };
+        let is_named = match name {
+            Some(name) => *call.name == *name,
+            None => true,
+        };
+        if is_named && call.kind == *kind {
+            return Some(offer.origin);
+        }
+    }
+    None
 }
 
 fn tool_error(name: &str, error: ToolError) -> RunError {
@@ -271,7 +289,10 @@ async fn command(at: &ActivityContext<'_>, request: &CommandRequest) -> Result<V
         script: request.script.clone(),
         arguments: request.arguments.iter().map(|a| at.fill_holes(a)).collect::<Result<_, RunError>>()?,
         env: env.collect::<Result<_, RunError>>()?,
-        workdir: request.workdir.as_ref().map(|w| at.fill_holes(w)).transpose()?,
+        workdir: match &request.workdir {
+            Some(workdir) => Some(at.fill_holes(workdir)?),
+            None => None,
+        },
     };
     match host.run_command(at.call_site(), &request).await {
         Ok(output) => Ok(command_result(output)),

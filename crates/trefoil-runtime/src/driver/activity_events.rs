@@ -34,15 +34,19 @@ impl RunContext {
     /// The run started, with these warnings.
     pub fn began_run(&self, started: &RunStart, options: &DriverOptions) -> Vec<UnnumberedEvent> {
         let input = started.input.as_ref();
-        input.iter().for_each(|input| self.masking.hide_parts_of(input));
-        let wanted = self.ports.events.wants_provenance();
+        if let Some(input) = input {
+            self.masking.hide_parts_of(input);
+        }
+        let is_wanted = self.ports.events.wants_provenance();
         let exact = input.map(PrivateValue::exact_value);
-        let effective_input = wanted.then(|| effective_input(&self.prepared, exact)).flatten();
+        let effective_input = if is_wanted { effective_input(&self.prepared, exact) } else { None };
         let (answers_from, placeholder) = (options.answers_from.clone(), options.placeholder);
         let (flow, input) = (started.program.flow.clone(), input.map(PrivateValue::visible_value));
         let (input, effective_input) = (self.conceal_value(input), self.conceal_value(effective_input));
         let began = EventKind::RunStarted { flow, at: started.at, input, effective_input, answers_from, placeholder };
-        std::iter::once((None, None, began)).chain(warning_events(&started.warnings)).collect()
+        let mut events = vec![(None, None, began)];
+        events.extend(warning_events(&started.warnings));
+        events
     }
 
     /// Takes an event of the machine, as it may be shown.
@@ -87,8 +91,8 @@ impl RunContext {
                 EventKind::SignalWanted {
                     label: step.to_string(),
                     prompt: self.displayed_value(prompt).to_text().to_string(),
-                    accepts: accepts.iter().map(ToString::to_string).collect(),
-                    choices: choices.iter().map(ToString::to_string).collect(),
+                    accepts: answer_texts(accepts),
+                    choices: answer_texts(choices),
                     refused: refused.as_ref().map(ToString::to_string),
                     deadline: AnswerDeadline::from_request(request),
                 }
@@ -137,7 +141,9 @@ impl RunContext {
         about: &ActivityMetadata,
         tell: &mut dyn FnMut(UnnumberedEvent),
     ) {
-        result.iter().for_each(|value| self.masking.hide_parts_of(value));
+        if let Ok(value) = result {
+            self.masking.hide_parts_of(value);
+        }
         let ActivityMetadata { usage, duration_ms, told, warnings, verdicts, partial, .. } = about;
         let duration_ms = duration_ms.unwrap_or_default();
         let called = about.called.clone();
@@ -168,21 +174,26 @@ impl RunContext {
                 called,
             },
         };
-        let warnings = warnings.iter().cloned().map(|message| EventKind::Warning { message });
         let verdicts: Vec<Verdict> = match (&activity.request, verdicts) {
             (Request::Model(request), Some(none)) if none.is_empty() => guard::all_passed(&request.guards).collect(),
             (_, verdicts) => verdicts.clone().unwrap_or_default(),
         };
         let place = self.step_location(activity);
-        let before = warnings.chain(verdicts.into_iter().map(EventKind::Verdict));
-        before.chain([kind]).for_each(|kind| tell((Some(activity.key.clone()), place, kind)));
+        let mut tell = |kind| tell((Some(activity.key.clone()), place, kind));
+        for message in warnings {
+            tell(EventKind::Warning { message: message.clone() });
+        }
+        for verdict in verdicts {
+            tell(EventKind::Verdict(verdict));
+        }
+        tell(kind);
     }
 
     /// The text received so far by a model call, with the text hidden that guardrails redact.
     pub fn partial_text(&self, activity: &Activity, meter: &Meter) -> Option<String> {
         let Request::Model(request) = &activity.request else { return None };
         let text = self.masking.mask_text(&guard::hide_personal_data(&request.guards, meter.received_text()));
-        Some(text).filter(|text| !text.is_empty())
+        if text.is_empty() { None } else { Some(text) }
     }
 
     /// The run was suspended.
@@ -209,11 +220,10 @@ impl RunContext {
         let call = self.describe_call(&activity.request).map(|(_, call)| call);
         let waiting = AwaitedActivity { key, step, sort, call, ..AwaitedActivity::default() };
         let Request::Human(request) = &activity.request else { return waiting };
-        let words = |words: &[Arc<str>]| words.iter().map(ToString::to_string).collect();
         AwaitedActivity {
             prompt: Some(self.displayed_value(&request.prompt).to_text().to_string()),
-            accepts: words(&request.accepts),
-            choices: words(&request.choices),
+            accepts: answer_texts(&request.accepts),
+            choices: answer_texts(&request.choices),
             deadline: AnswerDeadline::from_request(request),
             ..waiting
         }
@@ -255,13 +265,22 @@ impl RunContext {
 
     /// The request's parameters, as they may be shown. Unset parameters are skipped.
     fn parameters(&self, request: &ModelRequest) -> Value {
-        let tools = request.tools.iter().map(|tool| Value::Str(tool.name.clone()));
-        let tools = (!request.tools.is_empty()).then(|| ("tools", tools.collect()));
-        let schema = request.schema.as_ref().map(|(name, _)| ("schema", Value::Str(name.clone())));
-        let set =
-            request.parameters.values_by_name().into_iter().map(|(name, value)| (name, self.displayed_value(&value)));
-        set.chain(tools).chain(schema).collect()
+        let mut set = request.parameters.values_by_name();
+        for (_, value) in &mut set {
+            *value = self.displayed_value(value);
+        }
+        if !request.tools.is_empty() {
+            set.push(("tools", request.tools.iter().map(|tool| Value::Str(tool.name.clone())).collect()));
+        }
+        if let Some((name, _)) = &request.schema {
+            set.push(("schema", Value::Str(name.clone())));
+        }
+        set.into_iter().collect()
     }
+}
+
+fn answer_texts(answers: &[Arc<str>]) -> Vec<String> {
+    answers.iter().map(ToString::to_string).collect()
 }
 
 /// The error for a command in a process that may not run commands.

@@ -1,10 +1,11 @@
 //! The run's clock and its stream of events, which have consecutive numbers and the time for which the run has been worked on.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use trefoil_syntax::Location;
 
 use super::masking::MaskingLayer;
+use crate::locks::lock;
 use crate::ports::{Clock, EventSink};
 use trefoil_machine::clock::{DueTime, RunClock, RunMs, WorkMs};
 use trefoil_machine::event::{Event, EventKind};
@@ -41,31 +42,31 @@ impl RunEventClock {
 
     /// Sets the clock of a resumed run to this time.
     pub fn continue_from(&self, at_ms: u64) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).base_ms = at_ms;
+        lock(&self.state).base_ms = at_ms;
     }
 
     /// Milliseconds since the run started.
     pub fn now_ms(&self) -> u64 {
         let now = self.clock.now_ms();
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = lock(&self.state);
         state.base_ms.saturating_add(now.saturating_sub(state.began_ms))
     }
 
     /// Sets the clocks of a resumed run, as its journal has them.
     pub fn set_run_clock(&self, clock: RunClock) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).clock = clock;
+        lock(&self.state).clock = clock;
     }
 
     /// Milliseconds on the run's work clock.
     pub fn worked_ms(&self) -> u64 {
         let now = RunMs(self.now_ms());
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).clock.work_at(now).0
+        lock(&self.state).clock.work_at(now).0
     }
 
     /// How long a timer still runs, in milliseconds.
     pub fn remaining_ms(&self, due: DueTime) -> u64 {
         let now = RunMs(self.now_ms());
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).clock.time_left(due, now)
+        lock(&self.state).clock.time_left(due, now)
     }
 
     /// Whether the sink wants events.
@@ -80,7 +81,7 @@ impl RunEventClock {
 
     /// Sends an event of an entry that was made at this time.
     pub fn note_stored(&self, at: RunMs, key: Option<Key>, location: Option<Location>, kind: EventKind) {
-        let at = self.state.lock().unwrap_or_else(PoisonError::into_inner).clock.work_at(at);
+        let at = lock(&self.state).clock.work_at(at);
         self.note_at(at, key, location, kind);
     }
 
@@ -100,7 +101,7 @@ impl RunEventClock {
         }
         let kind = self.masking.mask_event(kind);
         // Sent while the lock is held, so that events arrive in the order of their numbers.
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.state);
         state.next += step;
         let seq = state.next.saturating_sub(1);
         self.sink.receive_owned(Event { run: self.run.clone(), seq, at_ms, key, location, kind });

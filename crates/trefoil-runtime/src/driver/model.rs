@@ -55,7 +55,9 @@ pub async fn call_model(at: &ActivityContext<'_>, request: &ModelRequest) -> Raw
             return RawOutcome { warnings: Vec::new(), ..failed_outcome(at, request, model_error(error), came) };
         }
     };
-    if let Some(error) = answer.finish.and_then(|finish| not_whole(finish, request)) {
+    if let Some(finish) = answer.finish
+        && let Some(error) = not_whole(finish, request)
+    {
         return failed_outcome(at, request, error, Some(answer));
     }
     let looked = guard::check_answer(&request.guards, answer.text.clone(), &at.world.prepared.schemas);
@@ -66,11 +68,16 @@ pub async fn call_model(at: &ActivityContext<'_>, request: &ModelRequest) -> Raw
     }
     let told = answer_metadata(&answer);
     let mut warnings = substitute_warnings(at, request, answer.instead.as_deref());
-    warnings.extend(answer.doubts.iter().map(|doubt| doubtful(at, request, &answer, doubt)));
+    for doubt in &answer.doubts {
+        warnings.push(doubtful(at, request, &answer, doubt));
+    }
     let value = turn_content::turn_value(looked.text, answer.calls);
     // The machine reads the answer, and its failure names the request.
     let is_misfit = || machine_answer::parse_answer(&request.format, &value, &at.world.prepared.schemas).is_err();
-    let sent = answer.sent.filter(|_| is_misfit());
+    let sent = match answer.sent {
+        Some(sent) if is_misfit() => Some(sent),
+        _ => None,
+    };
     let usage = Some(answer.usage);
     RawOutcome { usage, warnings, verdicts, told, sent, ..RawOutcome::from(Ok(value)) }
 }
@@ -87,8 +94,8 @@ fn stored_verdicts(verdicts: Vec<Verdict>) -> Option<Vec<Verdict>> {
 /// For an answer that guardrails changed: their settings.
 pub fn changed_by(activity: &Activity, verdicts: Option<&[Verdict]>) -> Option<ContentKey> {
     let Request::Model(request) = &activity.request else { return None };
-    let changed = verdicts?.iter().any(|verdict| verdict.ruling == VerdictRuling::Changed);
-    changed.then(|| content::changing_guards(&request.guards))
+    let is_changed = verdicts?.iter().any(|verdict| verdict.ruling == VerdictRuling::Changed);
+    if is_changed { Some(content::changing_guards(&request.guards)) } else { None }
 }
 
 /// Checks the answer of an earlier run as an answer that has just arrived.
@@ -103,13 +110,21 @@ pub fn recheck_answer(
     let refusal = looked.rejection_error();
     if about.changed_by.is_some() {
         // The same guardrails have changed it before.
-        return (refusal.map_or(Ok(value), Err), about);
+        return (unless_refused(value, refusal), about);
     }
     let verdicts = stored_verdicts(looked.verdicts);
     let changed_by = changed_by(activity, verdicts.as_deref());
     // What is hidden in a changed answer is at other places.
     let answer = if changed_by.is_some() { world.masking.mask_incoming(looked.text).value } else { value };
-    (refusal.map_or(Ok(answer), Err), world.masking.mask_about(ActivityMetadata { verdicts, changed_by, ..about }))
+    let about = world.masking.mask_about(ActivityMetadata { verdicts, changed_by, ..about });
+    (unless_refused(answer, refusal), about)
+}
+
+fn unless_refused(answer: PrivateValue, refusal: Option<RunError>) -> Result<PrivateValue, RunError> {
+    match refusal {
+        Some(refusal) => Err(refusal),
+        None => Ok(answer),
+    }
 }
 
 /// A call without an answer for the workflow. The received text is kept for watchers, with the text hidden that guardrails redact.
@@ -127,7 +142,7 @@ fn failed_outcome(
     if error.sent.is_none() {
         error.sent = came.sent;
     }
-    let partial = Some(shown).filter(|text| !text.is_empty());
+    let partial = if shown.is_empty() { None } else { Some(shown) };
     RawOutcome { partial, told, usage: Some(came.usage), warnings, ..RawOutcome::from(Err(error)) }
 }
 
@@ -137,17 +152,17 @@ fn substitute_warnings(
     request: &ModelRequest,
     instead: Option<&SubstituteModel>,
 ) -> Vec<String> {
-    let said = |instead: &SubstituteModel| {
-        let asked = at.world.ports.models.label(request);
-        format!("`{}` answered instead of `{asked}`: {}", instead.by, instead.failure_reasons())
-    };
-    instead.map(said).into_iter().collect()
+    let Some(instead) = instead else { return Vec::new() };
+    let asked = at.world.ports.models.label(request);
+    vec![format!("`{}` answered instead of `{asked}`: {}", instead.by, instead.failure_reasons())]
 }
 
 /// What to say of an answer of which it is not certain that it is all.
 fn doubtful(at: &ActivityContext<'_>, request: &ModelRequest, answer: &ModelAnswer, doubt: &AnswerDoubt) -> String {
-    let asked = || at.world.ports.models.label(request);
-    let model = answer.instead.as_ref().map_or_else(asked, |instead| instead.by.clone());
+    let model = match &answer.instead {
+        Some(instead) => instead.by.clone(),
+        None => at.world.ports.models.label(request),
+    };
     match doubt {
         AnswerDoubt::UnknownFinish(word) => format!(
             "`{model}` ended its answer with the unknown finish reason `{word}`, so the answer may be incomplete"
@@ -163,7 +178,10 @@ fn doubtful(at: &ActivityContext<'_>, request: &ModelRequest, answer: &ModelAnsw
 }
 
 fn answer_metadata(answer: &ModelAnswer) -> AnswerMetadata {
-    let AnswerMetadata { instead, before, .. } = answer.instead.as_deref().map(substitute_metadata).unwrap_or_default();
+    let AnswerMetadata { instead, before, .. } = match &answer.instead {
+        Some(instead) => substitute_metadata(instead),
+        None => AnswerMetadata::default(),
+    };
     let (answered_by, request_id) = (answer.model.clone(), answer.request_id.clone());
     AnswerMetadata { answered_by, instead, before, finish: answer.finish, request_id }
 }
@@ -194,8 +212,8 @@ fn not_whole(finish: FinishReason, request: &ModelRequest) -> Option<RunError> {
 }
 
 fn fill<'r>(at: &ActivityContext<'_>, request: &'r ModelRequest) -> Result<Cow<'r, ModelRequest>, RunError> {
-    let options = request.parameters.provider_options.as_ref();
-    if !request.messages.iter().map(|m| &m.content).chain(options).any(Value::is_masked) {
+    let has_masked_options = matches!(&request.parameters.provider_options, Some(options) if options.is_masked());
+    if !has_masked_options && !request.messages.iter().any(|message| message.content.is_masked()) {
         return Ok(Cow::Borrowed(request));
     }
     let fill = |value: &Value| {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use trefoil_ir::ToolKind;
@@ -14,10 +14,11 @@ use trefoil_machine::request::{Activity, Request, ToolSpec, ToolsRequest};
 use trefoil_machine::{PreparedProgram, ReplayNotice, ReplayObserver};
 use trefoil_template::Value;
 
-use super::memo::{Memo, MemoDecision};
+use super::memo::MemoDecision;
 use super::replay_events::JournalObserver;
 use super::run_context::RunContext;
 use super::{DriverOptions, RunOutcome, begin_run};
+use crate::locks::lock;
 use crate::ports::{
     CallSite, Clock, CommandHost, CommandOutput, HumanInbox, ModelAnswer, ModelError, ModelProvider, NoEvents,
     NoJournal, Ports, QuestionState, Secrets, SeededRandom, ToolError, ToolHost,
@@ -38,7 +39,10 @@ pub fn preview_run(
     described: ToolDescriptions,
     options: DriverOptions,
 ) -> Option<RunOutcome> {
-    let decisions = options.memo.as_ref().map(Memo::reuse_decisions).unwrap_or_default();
+    let decisions = match &options.memo {
+        Some(memo) => memo.reuse_decisions(),
+        None => Arc::default(),
+    };
     let still = Arc::new(InertPorts { tools, described, decisions });
     let ports = Ports {
         models: still.clone(),
@@ -101,7 +105,10 @@ impl ToolDescriptions {
         let Request::Describe(wanted) = &asked.request else { return None };
         let mut tools: Vec<ToolSpec> = Vec::new();
         let said = self.whole.get(&asked.content).map(list);
-        for (at, request) in wanted.iter().enumerate().filter(|(_, request)| request.kind == *kind) {
+        for (at, request) in wanted.iter().enumerate() {
+            if request.kind != *kind {
+                continue;
+            }
             let all = match said {
                 Some(said) => list(said.get(at)?).iter().filter_map(ToolSpec::from_value).collect(),
                 None => self.each_of(request)?,
@@ -117,7 +124,7 @@ impl ToolDescriptions {
     fn each_of(&self, wanted: &ToolsRequest) -> Option<Vec<ToolSpec>> {
         let mut there = self.parts.iter().filter(|part| part.kind == wanted.kind);
         match &wanted.names {
-            None => there.find(|part| part.is_all).map(|part| part.tools.clone()),
+            None => Some(there.find(|part| part.is_all)?.tools.clone()),
             Some(names) => {
                 let known = |name: &Arc<str>| {
                     there.clone().flat_map(|part| &part.tools).find(|tool| tool.name == *name).cloned()
@@ -165,8 +172,9 @@ struct InertPorts {
 impl InertPorts {
     /// The activity requested under this key.
     fn asked(&self, key: &Key) -> Option<Arc<Activity>> {
-        let decisions = self.decisions.lock().unwrap_or_else(PoisonError::into_inner);
-        decisions.iter().rev().find(|decision| decision.asked.key == *key).map(|decision| decision.asked.clone())
+        let decisions = lock(&self.decisions);
+        let latest = decisions.iter().rev().find(|decision| decision.asked.key == *key)?;
+        Some(latest.asked.clone())
     }
 }
 
@@ -198,11 +206,12 @@ impl ToolHost for InertPorts {
         pending().await
     }
     async fn list_tools(&self, at: CallSite<'_>, kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
-        let tools = self.asked(at.key).and_then(|asked| self.described.tools_of_kind(&asked, kind));
-        match tools {
-            Some(tools) => Ok(tools),
-            None => pending().await,
+        if let Some(asked) = self.asked(at.key)
+            && let Some(tools) = self.described.tools_of_kind(&asked, kind)
+        {
+            return Ok(tools);
         }
+        pending().await
     }
     fn is_idempotent(&self, request: &ToolRequest) -> bool {
         self.tools.is_idempotent(request)

@@ -8,13 +8,14 @@ mod provider_rate;
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use trefoil_ir::prices::estimate;
 use trefoil_machine::request::{ModelRequest, Usage};
 
+use crate::locks::lock;
 use provider_rate::ProviderRate;
 
 /// The number of concurrent model calls, and their rate. `None`: no limit.
@@ -175,7 +176,7 @@ struct ProviderPermit {
 
 impl CallPermit {
     fn lock_provider_permit(&self) -> MutexGuard<'_, ProviderPermit> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.held)
     }
 
     /// Keeps something until the permission is dropped.

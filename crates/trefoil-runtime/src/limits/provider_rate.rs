@@ -2,13 +2,14 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::ProviderLimits;
+use crate::locks::lock;
 
 /// The period over which a provider's rates are measured.
 const MINUTE: Duration = Duration::from_secs(60);
@@ -44,7 +45,10 @@ struct PacedCall {
 impl ProviderRate {
     pub fn new(limits: &ProviderLimits) -> Option<Self> {
         let ProviderLimits { requests_per_minute: requests, tokens_per_minute: tokens, .. } = *limits;
-        (requests.is_some() || tokens.is_some()).then(|| Self {
+        if requests.is_none() && tokens.is_none() {
+            return None;
+        }
+        Some(Self {
             requests,
             tokens,
             turn: tokio::sync::Mutex::default(),
@@ -55,7 +59,7 @@ impl ProviderRate {
     }
 
     fn lock_recent(&self) -> MutexGuard<'_, RecentCalls> {
-        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.recent)
     }
 
     /// Waits until a call with these tokens may start. `tell` is called once if it has to wait, with the name of the limit
@@ -83,35 +87,55 @@ impl ProviderRate {
     /// waits, and if only the number of calls counts.
     fn delay(&self, now: Instant, tokens: u64, ahead: u32) -> Option<(&'static str, Option<Duration>)> {
         let recent = self.lock_recent();
-        let begun: Vec<&PacedCall> = recent.begun.iter().filter(|one| one.at + MINUTE > now).collect();
-        let used = begun.iter().map(|begun| begun.tokens).fold(tokens, u64::saturating_add);
-        let (ahead, limit) = (ahead as usize, self.requests.map(|limit| (limit as usize).max(1)));
-        // The calls that start before this one, in groups of as many as may start within a minute.
-        let late =
-            limit.and_then(|limit| (begun.len() + ahead).checked_sub(limit).map(|late| (late / limit, late % limit)));
-        if let Some((rounds, late)) = late {
-            let round = MINUTE.saturating_mul(u32::try_from(rounds).unwrap_or(u32::MAX).saturating_add(1));
-            let at = begun.get(late).map_or(now, |one| one.at);
-            let wait = (at + round).saturating_duration_since(now);
-            return Some(("requests_per_minute", Some(wait).filter(|_| self.tokens.is_none())));
+        let (mut begun, mut used): (Vec<&PacedCall>, u64) = (Vec::new(), tokens);
+        for call in &recent.begun {
+            if call.at + MINUTE > now {
+                begun.push(call);
+                used = used.saturating_add(call.tokens);
+            }
         }
-        let first = begun.first()?;
-        let many = ahead > 0 || self.tokens.is_some_and(|limit| used > limit);
-        let wait = (first.at + MINUTE).saturating_duration_since(now);
-        self.tokens.filter(|_| many).map(|_| ("tokens_per_minute", Some(wait).filter(|_| ahead == 0)))
+        let ahead = ahead as usize;
+        if let Some(limit) = self.requests {
+            let limit = (limit as usize).max(1);
+            // The calls that start before this one, in groups of as many as may start within a minute.
+            if let Some(late) = (begun.len() + ahead).checked_sub(limit) {
+                let (rounds, late) = (late / limit, late % limit);
+                let round = MINUTE.saturating_mul(u32::try_from(rounds).unwrap_or(u32::MAX).saturating_add(1));
+                let at = match begun.get(late) {
+                    Some(call) => call.at,
+                    None => now,
+                };
+                let wait = (at + round).saturating_duration_since(now);
+                return Some(("requests_per_minute", if self.tokens.is_none() { Some(wait) } else { None }));
+            }
+        }
+        let (first, limit) = (begun.first()?, self.tokens?);
+        if ahead > 0 {
+            return Some(("tokens_per_minute", None));
+        }
+        if used <= limit {
+            return None;
+        }
+        Some(("tokens_per_minute", Some((first.at + MINUTE).saturating_duration_since(now))))
     }
 
     /// Starts a call, or returns when to try again.
     fn try_start(&self, now: Instant, tokens: u64) -> Result<u64, Instant> {
         let mut recent = self.lock_recent();
-        while recent.begun.front().is_some_and(|first| first.at + MINUTE <= now) {
+        while let Some(first) = recent.begun.front()
+            && first.at + MINUTE <= now
+        {
             recent.begun.pop_front();
         }
         // A call that is larger than the limit starts when no other call counts.
         if let Some(first) = recent.begun.front() {
-            let used = recent.begun.iter().map(|begun| begun.tokens).fold(tokens, u64::saturating_add);
-            let many = self.requests.is_some_and(|limit| recent.begun.len() >= limit as usize);
-            if many || self.tokens.is_some_and(|limit| used > limit) {
+            let mut used = tokens;
+            for call in &recent.begun {
+                used = used.saturating_add(call.tokens);
+            }
+            let are_too_many = matches!(self.requests, Some(limit) if recent.begun.len() >= limit as usize);
+            let are_too_large = matches!(self.tokens, Some(limit) if used > limit);
+            if are_too_many || are_too_large {
                 return Err(first.at + MINUTE);
             }
         }

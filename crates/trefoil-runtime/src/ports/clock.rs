@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::task::Poll;
 use std::time::Duration;
 
 use async_trait::async_trait;
 
 use super::Clock;
+use crate::locks::lock;
 
 /// The system's monotonic clock. Needs a tokio runtime with time enabled.
 #[derive(Debug, Clone)]
@@ -73,7 +74,7 @@ impl VirtualClock {
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, VirtualClockState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

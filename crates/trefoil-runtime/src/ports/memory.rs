@@ -1,11 +1,12 @@
 //! A journal and an event sink in memory.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use async_trait::async_trait;
 
 use super::{EventSink, InboxMessageId, Journal, JournalError};
+use crate::locks::lock;
 use trefoil_machine::event::Event;
 use trefoil_machine::journal::Entry;
 
@@ -24,17 +25,17 @@ impl MemoryJournal {
 
     /// The entries of a run. Empty if the run does not exist.
     pub fn entries(&self, run: &str) -> Vec<Entry> {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner).get(run).cloned().unwrap_or_default()
+        lock(&self.runs).get(run).cloned().unwrap_or_default()
     }
 
     /// The messages that entries of a run have acted on, in order.
     pub fn processed_messages(&self, run: &str) -> Vec<InboxMessageId> {
-        self.letters.lock().unwrap_or_else(PoisonError::into_inner).get(run).cloned().unwrap_or_default()
+        lock(&self.letters).get(run).cloned().unwrap_or_default()
     }
 
     /// The ids of all runs, in order.
     pub fn run_ids(&self) -> Vec<String> {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
+        lock(&self.runs).keys().cloned().collect()
     }
 }
 
@@ -46,12 +47,15 @@ impl Journal for MemoryJournal {
         entries: &[Entry],
         letters: &[InboxMessageId],
     ) -> Result<(), JournalError> {
-        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut runs = lock(&self.runs);
         if !runs.contains_key(run) {
             runs.insert(run.to_owned(), Vec::new());
         }
         let Some(kept) = runs.get_mut(run) else { return Ok(()) };
-        let first = kept.last().map_or(0, |e| e.seq + 1);
+        let first = match kept.last() {
+            Some(last) => last.seq + 1,
+            None => 0,
+        };
         for (expected, entry) in (first..).zip(entries) {
             if entry.seq != expected {
                 return Err(JournalError::new(format!(
@@ -62,15 +66,15 @@ impl Journal for MemoryJournal {
         }
         kept.extend_from_slice(entries);
         if !letters.is_empty() {
-            let mut taken = self.letters.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut taken = lock(&self.letters);
             taken.entry(run.to_owned()).or_default().extend_from_slice(letters);
         }
         Ok(())
     }
 
     async fn read_entries(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
-        let runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
-        let entries = runs.get(run).ok_or_else(|| unknown_run(run))?;
+        let runs = lock(&self.runs);
+        let Some(entries) = runs.get(run) else { return Err(unknown_run(run)) };
         Ok(entries.iter().filter(|entry| entry.seq >= from).cloned().collect())
     }
 }
@@ -115,13 +119,13 @@ impl CollectEvents {
 
     /// The events so far.
     pub fn collected_events(&self) -> Vec<Event> {
-        self.events.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.events).clone()
     }
 }
 
 impl EventSink for CollectEvents {
     fn receive_event(&self, event: &Event) {
-        self.events.lock().unwrap_or_else(PoisonError::into_inner).push(event.clone());
+        lock(&self.events).push(event.clone());
     }
 }
 

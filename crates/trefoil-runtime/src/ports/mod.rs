@@ -10,7 +10,7 @@ mod secrets;
 mod tool_digests;
 
 use std::borrow::Cow;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use async_trait::async_trait;
 use trefoil_template::{HoleKind, Value};
@@ -30,6 +30,7 @@ use trefoil_machine::request::{
 
 use crate::driver::CancelSwitch;
 use crate::limits::CallPermit;
+use crate::locks::lock;
 
 pub use admission::{CallAdmission, CallPause};
 pub use clock::{SystemClock, VirtualClock};
@@ -156,11 +157,11 @@ impl Meter {
     /// Hides a secret that the call has obtained, in every form and in all data that this run receives, including the call's own
     /// result.
     pub fn hide_secret(&self, secret: &str) {
-        self.secrets.lock().unwrap_or_else(PoisonError::into_inner).extend(Secret::new(secret));
+        lock(&self.secrets).extend(Secret::new(secret));
     }
     /// Takes the secrets that the call has obtained since the last time.
     pub(crate) fn take_secrets(&self) -> Vec<Secret> {
-        std::mem::take(&mut *self.secrets.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *lock(&self.secrets))
     }
     /// Sets the arguments of a tool as they may be shown.
     pub fn set_displayed_arguments(&self, arguments: Value) {
@@ -172,7 +173,7 @@ impl Meter {
     }
     /// Reports a request that nothing has been sent of, in one line that may be shown. A failure shows the last request.
     pub fn plan_request(&self, what: String) {
-        self.sent.lock().unwrap_or_else(PoisonError::into_inner).replace((what, false));
+        lock(&self.sent).replace((what, false));
     }
     /// Reports that the planned request is sent, so that some of it may leave.
     pub fn mark_sent(&self) {
@@ -183,22 +184,22 @@ impl Meter {
         self.set_sent(false);
     }
     fn set_sent(&self, leaves: bool) {
-        if let Some((_, sent)) = &mut *self.sent.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some((_, sent)) = &mut *lock(&self.sent) {
             *sent = leaves;
         }
     }
     /// The last request of the call, which says if it was not sent.
     pub fn last_request(&self) -> Option<String> {
-        let last = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = lock(&self.sent);
         last.as_ref().map(|(what, sent)| if *sent { what.clone() } else { format!("{what}, not sent") })
     }
     /// Reports what the user should know about the call, whether or not it succeeds.
     pub fn add_warning(&self, what: String) {
-        self.warnings.lock().unwrap_or_else(PoisonError::into_inner).push(what);
+        lock(&self.warnings).push(what);
     }
     /// Takes the warnings.
     pub fn take_warnings(&self) -> Vec<String> {
-        std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *lock(&self.warnings))
     }
     /// Reports the run that the call has started.
     pub fn report_called_run(&self, run: &str) {
@@ -219,7 +220,7 @@ impl Meter {
     }
     /// Reports the usage so far. Without a report, the usage of the call is unknown.
     pub fn report_usage(&self, usage: Usage) {
-        self.come.lock().unwrap_or_else(PoisonError::into_inner).0 = Some(usage);
+        lock(&self.come).0 = Some(usage);
     }
     /// The permit of a model call, which [`Meter::turn_to`] moves to another provider.
     pub(crate) fn set_permit(&self, place: &Arc<CallPermit>) {
@@ -230,8 +231,8 @@ impl Meter {
     /// allow the call. What is reported from then on is its own.
     pub async fn turn_to(&self, instead: SubstituteModel, request: &ModelRequest) {
         let used = instead.before.last().and_then(|one| one.usage);
-        let report = |usage| self.come.lock().unwrap_or_else(PoisonError::into_inner).0 = usage;
-        self.instead.lock().unwrap_or_else(PoisonError::into_inner).replace(instead);
+        let report = |usage| lock(&self.come).0 = usage;
+        lock(&self.instead).replace(instead);
         if let Some(place) = self.place.get().and_then(Weak::upgrade) {
             // A call that is stopped while it waits here has used nothing at the other model.
             report(Some(Usage::default()));
@@ -241,15 +242,15 @@ impl Meter {
     }
     /// The model that is called now, if it is not the requested one.
     pub fn substitute_model(&self) -> Option<SubstituteModel> {
-        self.instead.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.instead).clone()
     }
     /// Reports received text, as it may be shown.
     pub fn report_text(&self, text: &str) {
-        self.come.lock().unwrap_or_else(PoisonError::into_inner).1.push_str(text);
+        lock(&self.come).1.push_str(text);
     }
     /// The text received so far.
     pub fn received_text(&self) -> String {
-        self.come.lock().unwrap_or_else(PoisonError::into_inner).1.clone()
+        lock(&self.come).1.clone()
     }
     /// The last report.
     pub fn usage_so_far(&self) -> Usage {
@@ -257,7 +258,7 @@ impl Meter {
     }
     /// The last report, if there is one: a tool that calls no model reports nothing.
     pub fn reported_usage(&self) -> Option<Usage> {
-        self.come.lock().unwrap_or_else(PoisonError::into_inner).0
+        lock(&self.come).0
     }
 }
 

@@ -15,7 +15,7 @@ pub struct Secret(Arc<str>);
 impl Secret {
     /// A secret. `None` if the text is empty.
     pub fn new(text: &str) -> Option<Self> {
-        (!text.is_empty()).then(|| Self(text.into()))
+        if text.is_empty() { None } else { Some(Self(text.into())) }
     }
 
     /// The value of an environment variable, which may be empty.
@@ -71,7 +71,7 @@ impl Secrets for MapSecrets {
             HoleKind::Env => &self.env,
             HoleKind::Secret => &self.secrets,
         };
-        map.get(name).map(|text| Secret::of_environment(text))
+        Some(Secret::of_environment(map.get(name)?))
     }
 }
 
@@ -94,10 +94,10 @@ impl EnvSecrets {
     pub fn with_env_file(mut self, name: &str, text: &str) -> Self {
         let file = EnvFile::from_text(text);
         self.overlay.extend(file.values);
-        self.unread.extend(file.unread.into_iter().map(|line| {
+        for line in file.unread {
             let what = line.describe_fault(name);
-            (line.meant, what)
-        }));
+            self.unread.push((line.meant, what));
+        }
         self
     }
 }
@@ -106,18 +106,21 @@ impl Secrets for EnvSecrets {
     #[allow(clippy::disallowed_methods, reason = "this is the secrets port")]
     fn get(&self, kind: HoleKind, name: &str) -> Option<Secret> {
         match kind {
-            HoleKind::Env => {
-                let own = std::env::var(name).ok().map(|text| Secret::of_environment(&text));
-                own.or_else(|| self.overlay.get(name).map(|text| Secret::of_environment(text)))
-            }
+            HoleKind::Env => match std::env::var(name) {
+                Ok(text) => Some(Secret::of_environment(&text)),
+                Err(_) => Some(Secret::of_environment(self.overlay.get(name)?)),
+            },
             // There is no secret store.
             HoleKind::Secret => None,
         }
     }
 
     fn find_problem(&self, kind: HoleKind, name: &str) -> Option<String> {
-        let unread = self.unread.iter().find(|(meant, _)| kind == HoleKind::Env && meant == name);
-        unread.filter(|_| self.get(kind, name).is_none()).map(|(_, what)| what.clone())
+        if kind != HoleKind::Env {
+            return None;
+        }
+        let (_, what) = self.unread.iter().find(|(meant, _)| meant == name)?;
+        if self.get(kind, name).is_none() { Some(what.clone()) } else { None }
     }
 }
 

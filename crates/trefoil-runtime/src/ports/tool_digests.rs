@@ -2,8 +2,9 @@
 //! offered. A tool host reports both, and the driver journals them.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use crate::locks::lock;
 use trefoil_machine::journal::ToolDigest;
 
 /// The descriptions that a run has seen, as digests.
@@ -20,7 +21,7 @@ struct StoredDigest {
 impl ToolDigests {
     /// Adds what the journal has. The first digest of a tool counts.
     pub(crate) fn load_stored(&self, tools: &[ToolDigest]) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&self.0);
         for ToolDigest { place, tool, digest } in tools {
             let digest = || StoredDigest { text: digest.clone(), stored: true };
             all.entry((place.clone(), tool.clone())).or_insert_with(digest);
@@ -29,7 +30,7 @@ impl ToolDigests {
 
     /// Those that the journal does not have yet. They count as stored from now on.
     pub(crate) fn take_unstored(&self, tools: Vec<ToolDigest>) -> Vec<ToolDigest> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&self.0);
         let mut is_new = |seen: &ToolDigest| {
             let known = all.get_mut(&(seen.place.clone(), seen.tool.clone()));
             known.is_some_and(|known| known.text == seen.digest && !std::mem::replace(&mut known.stored, true))
@@ -38,7 +39,7 @@ impl ToolDigests {
     }
 
     fn is_same(&self, seen: &ToolDigest) -> bool {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&self.0);
         let digest = || StoredDigest { text: seen.digest.clone(), stored: false };
         all.entry((seen.place.clone(), seen.tool.clone())).or_insert_with(digest).text == seen.digest
     }
@@ -70,21 +71,21 @@ impl ToolReports {
         let seen = ToolDigest { place: place.to_owned(), tool: tool.to_owned(), digest: digest.to_owned() };
         let same = self.run.is_same(&seen);
         if same {
-            self.seen.lock().unwrap_or_else(PoisonError::into_inner).push(seen);
+            lock(&self.seen).push(seen);
         }
         same
     }
 
     pub fn add_skipped(&self, name: &str, why: String) {
         let skipped = SkippedTool { name: name.to_owned(), why };
-        self.skipped.lock().unwrap_or_else(PoisonError::into_inner).push(skipped);
+        lock(&self.skipped).push(skipped);
     }
 
     pub fn take_digests(&self) -> Vec<ToolDigest> {
-        self.run.take_unstored(std::mem::take(&mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner)))
+        self.run.take_unstored(std::mem::take(&mut *lock(&self.seen)))
     }
 
     pub fn take_skipped(&self) -> Vec<SkippedTool> {
-        std::mem::take(&mut *self.skipped.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *lock(&self.skipped))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use trefoil_machine::error::RunError;
 use trefoil_machine::event::{
-    AnswerMetadata, AwaitedActivity, DisplayedMessage, EventKind, FailedModelCall, QuestionClosure,
+    AnswerDeadline, AnswerMetadata, AwaitedActivity, DisplayedMessage, EventKind, FailedModelCall, QuestionClosure,
 };
 use trefoil_machine::guard::Verdict;
 use trefoil_machine::journal::ActivityMetadata;
@@ -56,13 +56,10 @@ pub fn mask_event(mut kind: EventKind, mask: &Mask) -> EventKind {
         E::Verdict(verdict) => mask.mask_verdict(verdict),
         E::SignalWanted { label: _, prompt, accepts, choices, refused, deadline } => {
             mask.mask_string(prompt);
-            let otherwise = deadline.iter_mut().filter_map(|deadline| deadline.otherwise.as_mut());
-            accepts
-                .iter_mut()
-                .chain(choices)
-                .chain(refused)
-                .chain(otherwise)
-                .for_each(|answer| mask.mask_string(answer));
+            mask.mask_default(deadline);
+            for answer in accepts.iter_mut().chain(choices).chain(refused) {
+                mask.mask_string(answer);
+            }
         }
         E::Warning { message } => mask.mask_string(message),
         E::RunSuspended { waiting, wake_at: _, why } => {
@@ -71,10 +68,10 @@ pub fn mask_event(mut kind: EventKind, mask: &Mask) -> EventKind {
         }
         E::RunResumed { execution: _ } => {}
         E::RunFinished { output, error, items: _, usage: _, calls: _, duration_ms: _ } => {
-            *output = output.take().map(|value| {
+            if let Some(value) = output.take() {
                 let parts = mask.hidden_parts(value.exact_value());
-                value.with_hidden(parts)
-            });
+                *output = Some(value.with_hidden(parts));
+            }
             error.iter_mut().for_each(|error| mask.mask_failure(error));
         }
     }
@@ -100,6 +97,15 @@ impl Mask {
 
     fn mask_optional(&self, value: &mut Option<Value>) {
         value.iter_mut().for_each(|value| self.mask_member(value));
+    }
+
+    /// The answer that is used after the end of the time.
+    fn mask_default(&self, deadline: &mut Option<AnswerDeadline>) {
+        if let Some(deadline) = deadline
+            && let Some(otherwise) = &mut deadline.otherwise
+        {
+            self.mask_string(otherwise);
+        }
     }
 
     fn mask_failure(&self, error: &mut RunError) {
@@ -174,8 +180,10 @@ impl Mask {
             calls: _,
             settled,
         } = waiting;
-        let otherwise = deadline.iter_mut().filter_map(|deadline| deadline.otherwise.as_mut());
-        prompt.iter_mut().chain(accepts).chain(choices).chain(otherwise).for_each(|text| self.mask_string(text));
+        self.mask_default(deadline);
+        for text in prompt.iter_mut().chain(accepts).chain(choices) {
+            self.mask_string(text);
+        }
         self.mask_optional(call);
         why.iter_mut().for_each(|why| self.mask_failure(why));
         if let Some(QuestionClosure::Answered(answer)) = settled {
@@ -186,7 +194,7 @@ impl Mask {
 
 #[cfg(test)]
 mod tests {
-    use trefoil_machine::event::{AnswerDeadline, EventKind as E};
+    use trefoil_machine::event::EventKind as E;
     use trefoil_machine::guard::CheckSubject;
     use trefoil_machine::key::Key;
     use trefoil_machine::request::MessageRole;

@@ -58,9 +58,13 @@ pub fn revealing_parts(value: &str) -> Vec<&str> {
     let mut all = vec![value];
     // A key in JSON has escaped line breaks. Elsewhere, a backslash is more likely a part of a path.
     let escaped = value.contains("-----BEGIN");
-    let lines = value.split(['\n', '\r']).flat_map(|line| line.split(if escaped { "\\n" } else { "\n" }));
-    let long = |line: &&str| line.chars().count() >= SHORTEST_LINE && !line.starts_with("-----");
-    all.extend(lines.map(str::trim).filter(|line| *line != value).filter(long));
+    let line_break = if escaped { "\\n" } else { "\n" };
+    for line in value.split(['\n', '\r']).flat_map(|line| line.split(line_break)) {
+        let line = line.trim();
+        if line != value && line.chars().count() >= SHORTEST_LINE && !line.starts_with("-----") {
+            all.push(line);
+        }
+    }
     all
 }
 
@@ -75,7 +79,7 @@ pub fn text_forms(value: &str) -> Vec<String> {
 
 /// The value as Node and Python read it in a header: each byte as a character of Latin-1.
 fn latin1_misreading(value: &str) -> Option<String> {
-    (!value.is_ascii()).then(|| value.bytes().map(char::from).collect())
+    if value.is_ascii() { None } else { Some(value.bytes().map(char::from).collect()) }
 }
 
 fn forms_of(value: &str) -> Vec<String> {
@@ -140,7 +144,9 @@ fn in_html(value: &str) -> Vec<String> {
         all.push(rewrite_chars(value, entity, |c| !c.is_ascii_alphanumeric()));
         all.push(rewrite_chars(value, entity, |c| !c.is_ascii_alphanumeric() && !" .,-_".contains(c)));
         all.push(rewrite_chars(&page, entity, |c| !c.is_ascii()));
-        all.extend(spelled.then(|| rewrite_chars(value, entity, |_| true)));
+        if spelled {
+            all.push(rewrite_chars(value, entity, |_| true));
+        }
     }
     let twice: Vec<String> = all.iter().map(|form| form.replace('&', "&amp;")).collect();
     all.extend(twice);
@@ -161,11 +167,11 @@ fn in_addresses(value: &str) -> Vec<String> {
     }
     let spaced: Vec<String> = all.iter().map(|form| form.replace(' ', "+")).collect();
     all.extend(spaced);
-    let again = all.iter().flat_map(|form| {
+    let mut again = Vec::new();
+    for form in &all {
         let twice = form.replace('%', "%25");
-        [twice.replace('+', "%2B"), twice.replace('+', "%2b"), twice]
-    });
-    let again: Vec<String> = again.collect();
+        again.extend([twice.replace('+', "%2B"), twice.replace('+', "%2b"), twice]);
+    }
     all.extend(again);
     all
 }
@@ -179,16 +185,18 @@ fn rewrite_chars(text: &str, how: fn(char) -> String, those: impl Fn(char) -> bo
 pub fn byte_encodings(value: &str) -> Vec<String> {
     let standard = GeneralPurpose::new(&alphabet::STANDARD, NO_PAD);
     let url = GeneralPurpose::new(&alphabet::URL_SAFE, NO_PAD);
-    let at_offsets = |engine: &GeneralPurpose, bytes: &[u8]| -> Vec<String> {
-        (0..3).filter_map(|offset| stable_base64(engine, bytes, offset)).collect()
-    };
-    let mut all = at_offsets(&standard, value.as_bytes());
-    let twice: Vec<String> = all.iter().flat_map(|once| at_offsets(&standard, once.as_bytes())).collect();
+    let mut all = base64_at_offsets(&standard, value.as_bytes());
+    let mut twice = Vec::new();
+    for once in &all {
+        twice.extend(base64_at_offsets(&standard, once.as_bytes()));
+    }
     all.extend(twice);
-    all.extend(at_offsets(&url, value.as_bytes()));
-    all.extend(latin1_misreading(value).iter().flat_map(|misread| at_offsets(&standard, misread.as_bytes())));
+    all.extend(base64_at_offsets(&url, value.as_bytes()));
+    if let Some(misread) = latin1_misreading(value) {
+        all.extend(base64_at_offsets(&standard, misread.as_bytes()));
+    }
     let wide: Vec<u8> = value.encode_utf16().flat_map(u16::to_le_bytes).collect();
-    all.extend(at_offsets(&standard, &wide));
+    all.extend(base64_at_offsets(&standard, &wide));
     for separator in ["", ":", " "] {
         let hex = value.bytes().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(separator);
         all.push(hex.to_uppercase());
@@ -200,10 +208,12 @@ pub fn byte_encodings(value: &str) -> Vec<String> {
 /// The most common forms of one line of a longer secret: as text, and encoded.
 pub fn forms_of_line(line: &str) -> (Vec<String>, Vec<String>) {
     let mut texts = vec![line.to_owned()];
-    texts.extend(Some(json_escaped(line)).filter(|form| form != line));
+    let escaped = json_escaped(line);
+    if escaped != line {
+        texts.push(escaped);
+    }
     let standard = GeneralPurpose::new(&alphabet::STANDARD, NO_PAD);
-    let mut encoded: Vec<String> =
-        (0..3).filter_map(|offset| stable_base64(&standard, line.as_bytes(), offset)).collect();
+    let mut encoded = base64_at_offsets(&standard, line.as_bytes());
     let hex: String = line.bytes().map(|byte| format!("{byte:02x}")).collect();
     encoded.push(hex.to_uppercase());
     encoded.push(hex);
@@ -228,14 +238,20 @@ fn json_escaped(text: &str) -> String {
     json.get(1..json.len() - 1).unwrap_or_default().to_owned()
 }
 
+fn base64_at_offsets(engine: &GeneralPurpose, bytes: &[u8]) -> Vec<String> {
+    (0..3).filter_map(|offset| stable_base64(engine, bytes, offset)).collect()
+}
+
 /// The base64 characters that depend only on this value, if `offset` bytes (0, 1 or 2) of a group of three precede it. This also
 /// finds `id:secret` of basic authentication.
 fn stable_base64(engine: &GeneralPurpose, value: &[u8], offset: usize) -> Option<String> {
-    let bytes: Vec<u8> = std::iter::repeat_n(0, offset).chain(value.iter().copied()).collect();
+    let mut bytes = vec![0; offset];
+    bytes.extend_from_slice(value);
     let text = engine.encode(&bytes);
     let first = (offset * 8).div_ceil(6);
     let last = bytes.len() * 8 / 6;
-    text.get(first..last).filter(|sure| sure.len() >= SHORTEST_BASE64).map(str::to_owned)
+    let sure = text.get(first..last)?;
+    if sure.len() >= SHORTEST_BASE64 { Some(sure.to_owned()) } else { None }
 }
 
 /// Converts `%C3` to `%c3`, which some servers write.

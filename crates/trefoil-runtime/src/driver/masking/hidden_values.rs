@@ -7,13 +7,14 @@
 //! ([`PrivateValue`]), and no view shows them.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use trefoil_coordinator::IncomingValue;
 use trefoil_ir::credential::is_credential;
 use trefoil_template::{Hole, HoleKind, Value};
 
 use super::mask::{KnownValues, Mask, MaskedStream, SHORTEST};
+use crate::locks::lock;
 use crate::ports::{Secret, Secrets};
 use trefoil_machine::error::RunError;
 use trefoil_machine::private::{Filling, HIDDEN, PrivateValue};
@@ -145,10 +146,11 @@ impl HiddenValues {
         if !prepared_mask(&self.keys).matches_text(value) {
             return None;
         }
-        let name = lock(&self.keys).names_in(&value.into()).into_iter().flatten().next();
-        let name =
-            name.as_deref().and_then(|path| path.split_once('.')).map(|(_, name)| format!("the secret `{name}`"));
-        Some(name.unwrap_or_else(|| "the key of a model provider".to_owned()))
+        let path = lock(&self.keys).names_in(&value.into()).into_iter().flatten().next();
+        match path.as_deref().and_then(|path| path.split_once('.')) {
+            Some((_, name)) => Some(format!("the secret `{name}`")),
+            None => Some("the key of a model provider".to_owned()),
+        }
     }
 
     /// The environment variable among the secrets that the value of another one contains, in words.
@@ -157,33 +159,44 @@ impl HiddenValues {
             return None;
         }
         let names = lock(&self.secrets).names_in(&value.into());
-        let other = |path: &Arc<str>| path.strip_prefix("env.").is_some_and(|name| name != own);
-        names.into_iter().flatten().find(other).map(|path| format!("that of the secret `{path}`"))
+        for path in names.into_iter().flatten() {
+            if let Some(name) = path.strip_prefix("env.")
+                && name != own
+            {
+                return Some(format!("that of the secret `{path}`"));
+            }
+        }
+        None
     }
 
     /// The environment variables among these holes that are secrets because of their values, each with the secret that its value
     /// contains.
     pub fn secret_variables(&self, secrets: &dyn Secrets, holes: &[(HoleKind, Arc<str>)]) -> Vec<SecretVariable> {
-        let of = |(kind, name): &(HoleKind, Arc<str>)| {
-            let value = secrets.get(*kind, name).filter(|_| *kind == HoleKind::Env)?;
+        let mut found = Vec::new();
+        for (kind, name) in holes {
+            let Some(value) = secrets.get(*kind, name) else { continue };
+            if *kind != HoleKind::Env {
+                continue;
+            }
             let key = self.key_in(value.expose_value());
             let is_key = key.is_some();
-            let contains = key.or_else(|| self.variable_in(value.expose_value(), name))?;
-            Some(SecretVariable { name: name.clone(), contains, is_key })
-        };
-        holes.iter().filter_map(of).collect()
+            if let Some(contains) = key.or_else(|| self.variable_in(value.expose_value(), name)) {
+                found.push(SecretVariable { name: name.clone(), contains, is_key });
+            }
+        }
+        found
     }
 
     /// The value of an environment variable in a prompt, which must not have a secret or the key of a provider.
     pub(crate) fn fill_prompt(&self, secrets: &dyn Secrets, hole: &Hole) -> Result<Option<String>, RunError> {
         let found = self.fill_hole(secrets, hole)?;
-        match found.as_deref().and_then(|value| self.key_in(value)) {
-            Some(key) => {
-                let message = format!("`env.{}` contains {key}, which would be sent to the model", hole.name);
-                Err(RunError::new("SECRET_IN_PROMPT", message))
-            }
-            None => Ok(found),
+        if let Some(value) = &found
+            && let Some(key) = self.key_in(value)
+        {
+            let message = format!("`env.{}` contains {key}, which would be sent to the model", hole.name);
+            return Err(RunError::new("SECRET_IN_PROMPT", message));
         }
+        Ok(found)
     }
 
     /// Returns the value of a hole. A strict hole without a value is an error.
@@ -198,9 +211,9 @@ impl HiddenValues {
                 HoleKind::Env => format!("Environment variable '{name}' is not set"),
                 HoleKind::Secret => format!("Secret '{name}' is not set"),
             };
-            let reason = match secrets.find_problem(hole.kind, name).filter(|_| hole.kind == HoleKind::Env) {
-                Some(problem) => format!("{reason}: {problem}"),
-                None => reason,
+            let reason = match secrets.find_problem(hole.kind, name) {
+                Some(problem) if hole.kind == HoleKind::Env => format!("{reason}: {problem}"),
+                _ => reason,
             };
             return Err(RunError::for_placeholder(&format!("{namespace}.{name}"), namespace, reason));
         }
@@ -211,7 +224,11 @@ impl HiddenValues {
     pub(crate) fn fill_result(&self, secrets: &dyn Secrets, value: &Value) -> Result<PrivateValue, RunError> {
         let filled = PrivateValue::fill_holes(value, &mut |hole: &Hole| {
             let value = secrets.get(hole.kind, &hole.name);
-            if self.is_secret(hole.kind, &hole.name, value.as_ref().map_or("", |value| value.expose_value())) {
+            let text = match &value {
+                Some(value) => value.expose_value(),
+                None => "",
+            };
+            if self.is_secret(hole.kind, &hole.name, text) {
                 let path = format!("{}.{}", hole.kind.template_namespace(), hole.name);
                 let error = RunError::new("SECRET_IN_RESULT", format!("the result would contain the secret `{path}`"));
                 return Err(error.with_help("remove it from the output, or pass the value as an input"));
@@ -241,7 +258,9 @@ impl HiddenValues {
         let (mut value, mut replaced) = (value, Vec::new());
         if mask.matches_value(&value) {
             let names = lock(&self.secrets).names_in(&value);
-            replaced.extend(names.into_iter().flatten().map(|name| name.to_string()));
+            for name in names.into_iter().flatten() {
+                replaced.push(name.to_string());
+            }
             replaced.sort_unstable();
             value = mask.mask_value(value);
         }
@@ -256,9 +275,15 @@ impl HiddenValues {
 
     /// The variables and secrets whose values are too short to be recognised in incoming data: `env.NAME`, `secrets.NAME`.
     pub(crate) fn too_short(secrets: &dyn Secrets, holes: &[(HoleKind, Arc<str>)]) -> Vec<String> {
-        let is_short = |value: &Secret| (1..SHORTEST).contains(&value.expose_value().chars().count());
-        let short = holes.iter().filter(|(kind, name)| secrets.get(*kind, name).as_ref().is_some_and(is_short));
-        short.map(|(kind, name)| format!("{}.{name}", kind.template_namespace())).collect()
+        let mut short = Vec::new();
+        for (kind, name) in holes {
+            if let Some(value) = secrets.get(*kind, name)
+                && (1..SHORTEST).contains(&value.expose_value().chars().count())
+            {
+                short.push(format!("{}.{name}", kind.template_namespace()));
+            }
+        }
+        short
     }
 
     /// The secrets that a value contains, in any form that is hidden: one for each member of an object, or one for the whole value.
@@ -267,26 +292,27 @@ impl HiddenValues {
         if !mask.matches_value(value) {
             return Vec::new();
         }
-        let found = |member: Option<Arc<str>>, value: &Value| {
-            let name = lock(&self.secrets).names_in(value).into_iter().next().flatten();
-            let name = name.as_deref().and_then(|path| path.split_once('.')).map(|(namespace, name)| {
-                let kind =
-                    if namespace == HoleKind::Env.template_namespace() { HoleKind::Env } else { HoleKind::Secret };
-                (kind, name.into())
-            });
-            SecretFound { member, name }
-        };
         // A name with a secret in it must not be shown.
         match value {
             Value::Object(members) if !members.iter().any(|(name, _)| mask.matches_value(&Value::from(&**name))) => {
-                members
-                    .iter()
-                    .filter(|(_, value)| mask.matches_value(value))
-                    .map(|(name, value)| found(Some((&**name).into()), value))
-                    .collect()
+                let mut found = Vec::new();
+                for (name, value) in members.iter() {
+                    if mask.matches_value(value) {
+                        found.push(SecretFound { member: Some((&**name).into()), name: self.secret_name(value) });
+                    }
+                }
+                found
             }
-            value => vec![found(None, value)],
+            value => vec![SecretFound { member: None, name: self.secret_name(value) }],
         }
+    }
+
+    /// The name of the first secret that a value contains, if it has one.
+    fn secret_name(&self, value: &Value) -> Option<(HoleKind, Arc<str>)> {
+        let path = lock(&self.secrets).names_in(value).into_iter().next().flatten()?;
+        let (namespace, name) = path.split_once('.')?;
+        let is_variable = namespace == HoleKind::Env.template_namespace();
+        Some((if is_variable { HoleKind::Env } else { HoleKind::Secret }, name.into()))
     }
 
     /// A text as it may be shown.
@@ -303,10 +329,6 @@ impl HiddenValues {
     pub(super) fn masked_stream(&self) -> MaskedStream {
         MaskedStream::new(prepared_mask(&self.all))
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn remember_value(values: &SharedKnownValues, value: &str, name: Option<&Arc<str>>) -> bool {

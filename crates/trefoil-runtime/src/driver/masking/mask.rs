@@ -44,7 +44,9 @@ impl KnownValues {
             return false;
         }
         if let Some(known) = self.values.iter_mut().find(|known| known.text == value) {
-            known.name = known.name.take().or_else(|| name.cloned());
+            if known.name.is_none() {
+                known.name = name.cloned();
+            }
             return false;
         }
         self.prepared = None;
@@ -52,18 +54,26 @@ impl KnownValues {
         for (at, part) in revealing_parts(value).into_iter().enumerate() {
             // A secret may have hundreds of lines.
             let (texts, encoded) = if at == 0 { (text_forms(part), byte_encodings(part)) } else { forms_of_line(part) };
-            let solid = |form: &&String| {
-                form.chars().count() >= SHORTEST_WRAPPED && !form.contains(|c: char| c.is_whitespace() || c == '\\')
-            };
-            self.wrapped.extend(texts.iter().filter(solid).chain(&encoded).cloned());
-            self.forms.extend(texts.into_iter().chain(encoded));
+            for form in &texts {
+                let is_solid = !form.contains(|c: char| c.is_whitespace() || c == '\\');
+                if is_solid && form.chars().count() >= SHORTEST_WRAPPED {
+                    self.wrapped.push(form.clone());
+                }
+            }
+            self.wrapped.extend(encoded.iter().cloned());
+            self.forms.extend(texts);
+            self.forms.extend(encoded);
             // Only in the usual spelling: `000000` is not the number 0.
             let digits = part.strip_prefix('-').unwrap_or(part);
             let is_usual = digits.starts_with(|c: char| c.is_ascii_digit())
                 && (!digits.starts_with('0') || digits.starts_with("0."))
                 && digits.chars().all(|c| c.is_ascii_digit() || c == '.');
-            let is_long = |number: &f64| number.to_string().len() >= SHORTEST;
-            self.numbers.extend(part.parse::<f64>().ok().filter(|number| is_usual && is_long(number)));
+            if is_usual
+                && let Ok(number) = part.parse::<f64>()
+                && number.to_string().len() >= SHORTEST
+            {
+                self.numbers.push(number);
+            }
         }
         true
     }
@@ -73,26 +83,31 @@ impl KnownValues {
         if !self.values.iter().any(|known| other.matches_text(&known.text)) {
             return Vec::new();
         }
-        let values = std::mem::take(self).values.into_iter().map(|known| (known.text, known.name));
-        let (found, others): (Vec<_>, Vec<_>) = values.partition(|(text, _)| other.matches_text(text));
-        for (text, name) in &others {
-            self.remember_value(text, name.as_ref());
+        let mut found = Vec::new();
+        for KnownValue { text, name, .. } in std::mem::take(self).values {
+            if other.matches_text(&text) {
+                found.push((text, name));
+            } else {
+                self.remember_value(&text, name.as_ref());
+            }
         }
         found
     }
 
     /// The names of those that a value contains; `None` for one without a name. Slow: for messages.
     pub fn names_in(&mut self, value: &Value) -> Vec<Option<Arc<str>>> {
-        let is_in = |known: &mut KnownValue| {
-            let KnownValue { text, alone, .. } = known;
+        let mut names = Vec::new();
+        for KnownValue { text, name, alone } in &mut self.values {
             let alone = alone.get_or_insert_with(|| {
-                let mut one = Self::default();
-                one.remember_value(text, None);
-                one.prepared_mask()
+                let mut only = Self::default();
+                only.remember_value(text, None);
+                only.prepared_mask()
             });
-            alone.matches_value(value)
-        };
-        self.values.iter_mut().filter_map(|known| is_in(known).then(|| known.name.clone())).collect()
+            if alone.matches_value(value) {
+                names.push(name.clone());
+            }
+        }
+        names
     }
 
     pub fn prepared_mask(&mut self) -> Arc<Mask> {
@@ -137,12 +152,19 @@ impl FormSet {
     /// The first position from which the rest of the text may be the start of a form.
     fn partial_match_start(&self, text: &str) -> Option<usize> {
         let from = text.len().saturating_sub(self.longest);
-        let mut places = text.char_indices().map(|(at, _)| at).skip_while(|at| *at < from);
-        places.find(|at| {
-            let tail = text.get(*at..).unwrap_or_default();
+        for (at, _) in text.char_indices() {
+            if at < from {
+                continue;
+            }
+            let tail = text.get(at..).unwrap_or_default();
             let next = self.sorted.partition_point(|form| form.as_str() <= tail);
-            self.sorted.get(next).is_some_and(|form| form.starts_with(tail))
-        })
+            if let Some(form) = self.sorted.get(next)
+                && form.starts_with(tail)
+            {
+                return Some(at);
+            }
+        }
+        None
     }
 }
 
@@ -165,7 +187,7 @@ impl Mask {
             return None;
         }
         let ranges = self.find_ranges(text);
-        (!ranges.is_empty()).then(|| replace_ranges(text, &ranges))
+        if ranges.is_empty() { None } else { Some(replace_ranges(text, &ranges)) }
     }
 
     /// Whether anything in a text is masked.
@@ -174,7 +196,10 @@ impl Mask {
     }
 
     pub fn mask_text(&self, text: &str) -> String {
-        self.masked_text(text).unwrap_or_else(|| text.to_owned())
+        match self.masked_text(text) {
+            Some(masked) => masked,
+            None => text.to_owned(),
+        }
     }
 
     /// Whether anything in a value is masked.
@@ -200,7 +225,10 @@ impl Mask {
     pub fn mask_value(&self, value: Value) -> Value {
         match value {
             value if self.is_empty() => value,
-            Value::Str(text) => self.masked_text(&text).map_or(Value::Str(text), Value::from),
+            Value::Str(text) => match self.masked_text(&text) {
+                Some(masked) => Value::from(masked),
+                None => Value::Str(text),
+            },
             Value::Number(number) if self.numbers.contains(&number.as_f64()) => Value::from(HIDDEN),
             Value::List(items) => items.iter().map(|v| self.mask_value(v.clone())).collect(),
             Value::Object(object) => {
@@ -214,9 +242,15 @@ impl Mask {
     pub fn mask_error(&self, mut error: RunError) -> RunError {
         if !self.is_empty() {
             error.message = self.mask_cut_ends(&self.mask_text(&error.message));
-            error.help = error.help.take().map(|help| self.mask_text(&help));
-            error.sent = error.sent.take().map(|sent| self.mask_cut_ends(&self.mask_text(&sent)));
-            error.answer = error.answer.take().map(|answer| self.mask_cut_ends(&self.mask_text(&answer)));
+            if let Some(help) = &mut error.help {
+                *help = self.mask_text(help);
+            }
+            if let Some(sent) = &mut error.sent {
+                *sent = self.mask_cut_ends(&self.mask_text(sent));
+            }
+            if let Some(answer) = &mut error.answer {
+                *answer = self.mask_cut_ends(&self.mask_text(answer));
+            }
         }
         error
     }
@@ -225,8 +259,9 @@ impl Mask {
     fn find_ranges(&self, text: &str) -> Vec<Range<usize>> {
         let mut found = self.forms.find_matches(text);
         if let Some(joined) = UnwrappedText::from_text(text) {
-            let wrapped = self.wrapped.find_matches(&joined.text);
-            found.extend(wrapped.into_iter().map(|part| joined.origin(&part)));
+            for part in self.wrapped.find_matches(&joined.text) {
+                found.push(joined.origin(&part));
+            }
         }
         found.sort_unstable_by_key(|part| (part.start, std::cmp::Reverse(part.end)));
         let mut all: Vec<Range<usize>> = Vec::new();
@@ -241,17 +276,24 @@ impl Mask {
 
     /// The first position from which the rest of the text may be the start of a form.
     fn partial_match_start(&self, text: &str) -> Option<usize> {
+        match (self.forms.partial_match_start(text), self.wrapped_match_start(text)) {
+            (Some(plain), Some(wrapped)) => Some(plain.min(wrapped)),
+            (plain, wrapped) => plain.or(wrapped),
+        }
+    }
+
+    /// The same for a form with line breaks in it.
+    fn wrapped_match_start(&self, text: &str) -> Option<usize> {
         // Backslashes at the end may be the start of an escaped line break.
         let whole = text.trim_end_matches('\\');
-        let wrapped = || match UnwrappedText::from_text(whole) {
+        match UnwrappedText::from_text(whole) {
             Some(joined) => {
                 let at = self.wrapped.partial_match_start(&joined.text)?;
                 Some(joined.origin(&(at..at + 1)).start)
             }
             None if whole.len() < text.len() => self.wrapped.partial_match_start(whole),
             None => None,
-        };
-        self.forms.partial_match_start(text).into_iter().chain(wrapped()).min()
+        }
     }
 
     /// Masks parts of values next to a mark: a message may quote the start or the end of a text, and the cut may go through a
@@ -299,17 +341,28 @@ const CUTS: [&str; 2] = ["...", "…"];
 
 /// The length of the value's start that the text ends with, if it is long enough to be recognized.
 fn first_part(value: &str, text: &str) -> Option<usize> {
-    let ends = value.char_indices().map(|(at, _)| at).rev().take_while(|at| *at >= SHORTEST);
-    ends.into_iter().find(|at| value.get(..*at).is_some_and(|part| text.ends_with(part)))
+    for (at, _) in value.char_indices().rev() {
+        if at < SHORTEST {
+            break;
+        }
+        if text.ends_with(value.get(..at)?) {
+            return Some(at);
+        }
+    }
+    None
 }
 
 /// The length of the value's end that the text starts with, including leading spaces, if it is long enough to be recognized.
 fn last_part(value: &str, text: &str) -> Option<usize> {
     let trimmed = text.trim_start();
     let spaces = text.len() - trimmed.len();
-    let starts = value.char_indices().map(|(at, _)| at).skip(1).filter(|at| value.len() - at >= SHORTEST);
-    let part = starts.filter_map(|at| value.get(at..)).find(|part| trimmed.starts_with(part))?;
-    Some(spaces + part.len())
+    for (at, _) in value.char_indices().skip(1) {
+        let part = value.get(at..)?;
+        if part.len() >= SHORTEST && trimmed.starts_with(part) {
+            return Some(spaces + part.len());
+        }
+    }
+    None
 }
 
 /// A text without its line breaks, also escaped ones, and without the indentation and marks after them.
@@ -338,16 +391,19 @@ impl UnwrappedText {
             joined.lines.push((joined.text.len(), text.len() - rest.len()));
         }
         joined.text.push_str(rest);
-        (joined.lines.len() > 1).then_some(joined)
+        if joined.lines.len() > 1 { Some(joined) } else { None }
     }
 
     /// The part of the original text from the first to the last byte of a part.
     fn origin(&self, part: &Range<usize>) -> Range<usize> {
-        let of = |at: usize| {
+        let original = |at: usize| {
             let line = self.lines.partition_point(|(start, _)| *start <= at).saturating_sub(1);
-            self.lines.get(line).map_or(at, |(start, origin)| origin + (at - start))
+            match self.lines.get(line) {
+                Some((start, origin)) => origin + (at - start),
+                None => at,
+            }
         };
-        of(part.start)..of(part.end.saturating_sub(1)) + 1
+        original(part.start)..original(part.end.saturating_sub(1)) + 1
     }
 }
 
