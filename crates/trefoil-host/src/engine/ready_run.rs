@@ -1,5 +1,6 @@
 //! A run that is ready to start, because nothing that it needs is missing.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -323,8 +324,11 @@ impl ReadyRun {
         let (to_handle, events) = to_handle();
         self.ports.events = combine_sinks(&[self.ports.events.clone(), Arc::new(to_handle)]);
         let (id, cancel) = (self.run.as_str().into(), options.cancel.clone());
-        // Boxed, because a future that awaits one of its arguments reserves memory for it twice.
-        let (hosts, work) = (self.hosts, Box::pin(begin(self.prepared, self.ports, options)));
+        // Boxed, because a future that awaits one of its arguments reserves memory for it twice; and of one type, because
+        // tokio's code for a task is compiled again for each type.
+        let work: Pin<Box<dyn Future<Output = RunOutcome> + Send>> =
+            Box::pin(begin(self.prepared, self.ports, options));
+        let hosts = self.hosts;
         let store = self.kept.as_ref().map(|owner| owner.store().clone());
         // What comes after the run is boxed when it is needed. A future has room for all that it ever awaits, also while it waits.
         let task = runtime.spawn(async move {

@@ -48,6 +48,38 @@ pub enum EarlierTry {
 /// An operation on a connection.
 pub type SessionFuture<'s, T> = Pin<Box<dyn Future<Output = PostgresResult<T>> + Send + 's>>;
 
+/// An operation that leaves its result with its caller. It is one type for all results, so that what performs operations is compiled
+/// once.
+type SessionOperation = dyn for<'s> Fn(&'s mut PostgresSession, EarlierTry) -> SessionFuture<'s, ()> + Send + Sync;
+
+/// The result of an operation, once it was performed.
+struct OperationResult<T>(Arc<Mutex<Option<T>>>);
+
+impl<T> OperationResult<T> {
+    fn take(&self) -> Option<T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// Splits an operation into what is performed and its result.
+fn keep_result<T, F>(work: F) -> (Box<SessionOperation>, OperationResult<T>)
+where
+    T: Send + 'static,
+    F: for<'s> Fn(&'s mut PostgresSession, EarlierTry) -> SessionFuture<'s, T> + Send + Sync + 'static,
+{
+    let result = Arc::new(Mutex::new(None));
+    let slot = result.clone();
+    let operation: Box<SessionOperation> = Box::new(move |session, before| {
+        let (doing, slot) = (work(session, before), slot.clone());
+        Box::pin(async move {
+            let done = doing.await?;
+            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
+            Ok(())
+        })
+    });
+    (operation, OperationResult(result))
+}
+
 /// The connection pool of a process.
 pub struct SessionPool {
     shared: Arc<PoolState>,
@@ -133,8 +165,15 @@ impl SessionPool {
         T: Send + 'static,
         F: for<'s> Fn(&'s mut PostgresSession, EarlierTry) -> SessionFuture<'s, T> + Send + Sync + 'static,
     {
+        let (operation, result) = keep_result(work);
+        self.perform(operation, patience).await?;
+        result.take().ok_or(StoreError::Closed)
+    }
+
+    /// Performs an operation even if its caller stops to wait for it.
+    async fn perform(&self, operation: Box<SessionOperation>, patience: RetryPatience) -> StoreResult<()> {
         let shared = self.shared.clone();
-        let task = self.handle()?.spawn(async move { shared.work(&work, &patience).await });
+        let task = self.handle()?.spawn(async move { shared.work(&*operation, &patience).await });
         task.await.unwrap_or(Err(StoreError::Closed))
     }
 
@@ -144,10 +183,16 @@ impl SessionPool {
         T: Send + 'static,
         F: for<'s> Fn(&'s mut PostgresSession, EarlierTry) -> SessionFuture<'s, T> + Send + Sync + 'static,
     {
+        let (operation, result) = keep_result(work);
+        self.perform_blocking(operation, RetryPatience::For(patience))?;
+        result.take().ok_or(StoreError::Closed)
+    }
+
+    fn perform_blocking(&self, operation: Box<SessionOperation>, patience: RetryPatience) -> StoreResult<()> {
         let (say, said) = std::sync::mpsc::channel();
         let shared = self.shared.clone();
         self.handle()?.spawn(async move {
-            let _ = say.send(shared.work(&work, &RetryPatience::For(patience)).await);
+            let _ = say.send(shared.work(&*operation, &patience).await);
         });
         said.recv().unwrap_or(Err(StoreError::Closed))
     }
@@ -181,19 +226,16 @@ impl Drop for SessionPool {
 }
 
 impl PoolState {
-    async fn work<T, F>(&self, work: &F, patience: &RetryPatience) -> StoreResult<T>
-    where
-        F: for<'s> Fn(&'s mut PostgresSession, EarlierTry) -> SessionFuture<'s, T>,
-    {
+    async fn work(&self, work: &SessionOperation, patience: &RetryPatience) -> StoreResult<()> {
         let (mut before, mut collisions, mut pause) = (EarlierTry::No, 0, PAUSE);
         let mut since: Option<Instant> = None;
         loop {
             // Not held between tries: other operations may be due sooner.
             let fault = match self.connections.get().await {
                 Ok(session) => match self.tried(session, work, before).await {
-                    Ok(done) => {
+                    Ok(()) => {
                         self.waiting.store(false, Ordering::Relaxed);
-                        return Ok(done);
+                        return Ok(());
                     }
                     Err(fault) => {
                         if fault.retry_class() == RetryClass::Unknown {
@@ -229,10 +271,12 @@ impl PoolState {
     }
 
     /// Runs an operation once, and keeps the connection if it can still be used.
-    async fn tried<T, F>(&self, mut session: Object<PoolConnector>, work: &F, before: EarlierTry) -> PostgresResult<T>
-    where
-        F: for<'s> Fn(&'s mut PostgresSession, EarlierTry) -> SessionFuture<'s, T>,
-    {
+    async fn tried(
+        &self,
+        mut session: Object<PoolConnector>,
+        work: &SessionOperation,
+        before: EarlierTry,
+    ) -> PostgresResult<()> {
         let backend = session.backend_id();
         let doing = async {
             let done = work(&mut session, before).await;

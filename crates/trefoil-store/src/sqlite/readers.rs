@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
 use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 
 use super::fault::SqliteResult;
 use super::read_only::SqliteReader;
@@ -52,10 +52,14 @@ impl SqliteReaders {
             drop(turn);
             done
         };
-        match Handle::try_current() {
-            Ok(runtime) => runtime.spawn_blocking(read).await.unwrap_or(Err(StoreError::Closed)),
-            Err(_) => read(),
-        }
+        let Ok(runtime) = Handle::try_current() else { return read() };
+        let (done, result) = oneshot::channel();
+        // Of one type for all reads, because tokio's code for a task is compiled again for each type.
+        let task: Box<dyn FnOnce() + Send> = Box::new(move || {
+            let _ = done.send(read());
+        });
+        runtime.spawn_blocking(task);
+        result.await.unwrap_or(Err(StoreError::Closed))
     }
 
     fn now<T>(&self, work: impl FnOnce(&Connection) -> SqliteResult<T>) -> StoreResult<T> {

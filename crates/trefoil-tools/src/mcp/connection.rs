@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use futures::FutureExt as _;
 use rmcp::model::{CallToolRequestParams, CallToolResponse, PaginatedRequestParams};
 use rmcp::service::{ClientCacheConfig, ClientServiceExt as _, RunningService};
 use rmcp::transport::StreamableHttpClientTransport;
@@ -26,6 +25,7 @@ use super::http::GuardedTransport;
 use super::incoming::open_envelope;
 use super::listing::ToolListing;
 use super::probe::{HandshakeProbe, ProbingTransport};
+use super::server_transport::ServerTransport;
 use super::spec::DescriptionDigests;
 use super::stdio::{OutputBudget, ServerOutputTail, StdioLines};
 use super::{McpServer, McpTransport, answer, failed};
@@ -115,7 +115,7 @@ impl McpConnection {
         let mut process = None;
         let client_side = McpClient::of_version(generation.initialize_version());
         let caller = client_side.clone();
-        let begun = match &server.place {
+        let transport = match &server.place {
             McpTransport::Process(program) => {
                 let mut started = start(program, secrets)?;
                 let (stdin, stdout) = (started.child.stdin.take(), started.child.stdout.take());
@@ -127,16 +127,10 @@ impl McpConnection {
                 };
                 process = Some(started);
                 let streams = StdioLines::new(stdout, stdin, budget.clone(), said.clone(), trouble.clone());
-                let begun = match generation {
-                    ProtocolGeneration::Either => caller
-                        .serve_with_lifecycle(
-                            ProbingTransport::new(streams, probe.clone()),
-                            generation.lifecycle_mode(),
-                        )
-                        .left_future(),
-                    _ => caller.serve_with_lifecycle(streams, generation.lifecycle_mode()).right_future(),
-                };
-                tokio::time::timeout_at(until, begun).await
+                match generation {
+                    ProtocolGeneration::Either => ServerTransport::new(ProbingTransport::new(streams, probe.clone())),
+                    _ => ServerTransport::new(streams),
+                }
             }
             McpTransport::Http { url, headers } => {
                 let Some(client) = client else { return Err(failed("HTTP is not available here".to_owned())) };
@@ -146,12 +140,11 @@ impl McpConnection {
                 }
                 let guarded = GuardedTransport::new(client, filled, server.time, trouble.clone());
                 let config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
-                let transport = StreamableHttpClientTransport::with_client(guarded, config);
-                tokio::time::timeout_at(until, caller.serve_with_lifecycle(transport, generation.lifecycle_mode()))
-                    .await
+                ServerTransport::new(StreamableHttpClientTransport::with_client(guarded, config))
             }
         };
-        let running = match begun {
+        let begun = caller.serve_with_lifecycle(transport, generation.lifecycle_mode());
+        let running = match tokio::time::timeout_at(until, begun).await {
             Ok(Ok(running)) => running,
             Ok(Err(why)) => {
                 let (other, why) =

@@ -13,6 +13,7 @@ mod http;
 mod incoming;
 mod listing;
 mod probe;
+mod server_transport;
 mod spec;
 mod stdio;
 
