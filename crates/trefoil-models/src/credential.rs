@@ -31,7 +31,7 @@ impl ProviderCredential {
 
 impl fmt::Debug for ProviderCredential {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Credential(***)")
+        f.write_str("ProviderCredential(***)")
     }
 }
 

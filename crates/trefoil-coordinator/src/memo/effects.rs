@@ -16,7 +16,7 @@ pub struct ToolSafety(Option<IsIdempotent>);
 
 impl std::fmt::Debug for ToolSafety {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Hands")
+        f.write_str("ToolSafety")
     }
 }
 

@@ -221,6 +221,6 @@ impl NameEntry {
 
 impl std::fmt::Debug for NameEntry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Entry").field("read", &self.read).field("defined", &self.defined).finish_non_exhaustive()
+        f.debug_struct("NameEntry").field("read", &self.read).field("defined", &self.defined).finish_non_exhaustive()
     }
 }

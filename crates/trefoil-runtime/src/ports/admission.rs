@@ -30,7 +30,7 @@ impl CallAdmission {
 
 impl fmt::Debug for CallAdmission {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Admission").field("is_final", &self.is_final).finish_non_exhaustive()
+        f.debug_struct("CallAdmission").field("is_final", &self.is_final).finish_non_exhaustive()
     }
 }
 

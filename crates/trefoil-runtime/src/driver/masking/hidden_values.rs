@@ -61,7 +61,7 @@ pub struct SecretVariable {
 
 impl std::fmt::Debug for HiddenValues {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SeenValues").finish_non_exhaustive()
+        f.debug_struct("HiddenValues").finish_non_exhaustive()
     }
 }
 
