@@ -71,8 +71,10 @@ const USUAL: &[&str] = &[
 /// The ports of the façade's engine that are set by their name, as in its messages: `Engine::http`.
 const ENGINE_PORTS: &[&str] = &["http", "humans", "python"];
 
-/// Methods of iterators, options and results that take a step of a computation. More than four in a hundred lines are hard
-/// to read.
+/// How many combinators a crate may have in a hundred lines. With more, its expressions are hard to read.
+const MOST_COMBINATORS: usize = 4;
+
+/// Methods of iterators, options and results that take a step of a computation.
 const COMBINATORS: &[&str] = &[
     "all",
     "and_then",
@@ -267,6 +269,21 @@ pub fn find_unsearchable(crates: &BTreeMap<String, CrateNames>, allowed: &BTreeS
     problems
 }
 
+/// The crates whose expressions are too dense: what is not the plainest as a combinator is a loop, a `match` or a `let` with a
+/// name.
+pub fn find_dense(crates: &BTreeMap<String, CrateNames>) -> Vec<String> {
+    let mut problems = Vec::new();
+    for (name, names) in crates {
+        if names.combinators * 100 > names.lines * MOST_COMBINATORS {
+            problems.push(format!(
+                "{name}: {} combinators in {} lines, more than {MOST_COMBINATORS} in a hundred",
+                names.combinators, names.lines
+            ));
+        }
+    }
+    problems
+}
+
 /// Prints a table of the names and the density of each crate.
 pub fn print_table(root: &Path) -> Outcome {
     let crates = crate::tidy::read_names(root)?;
@@ -321,6 +338,13 @@ mod tests {
              #[test] fn one() {}",
         );
         assert!(names.types.is_empty() && names.public_functions.is_empty() && names.functions == 0, "{names:?}");
+    }
+
+    #[test]
+    fn a_crate_is_dense_with_more_than_four_combinators_in_a_hundred_lines() {
+        let with = |combinators| CrateNames { combinators, lines: 200, ..CrateNames::default() };
+        let crates = BTreeMap::from([("plain".to_owned(), with(8)), ("dense".to_owned(), with(9))]);
+        assert_eq!(find_dense(&crates), ["dense: 9 combinators in 200 lines, more than 4 in a hundred"]);
     }
 
     #[test]

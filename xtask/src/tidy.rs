@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::source_names::{CrateNames, allowed_words, find_unsearchable};
+use crate::source_names::{CrateNames, allowed_words, find_dense, find_unsearchable};
 use crate::words::{names, says, speaks_of, within};
 use crate::{Outcome, circles, functions, named};
 
@@ -166,7 +166,9 @@ pub fn run(root: &Path) -> Outcome {
     never_run(root, &mut problems)?;
     let glossary = root.join("docs/glossary.md");
     let glossary = std::fs::read_to_string(&glossary).map_err(|e| format!("{}: {e}", glossary.display()))?;
-    problems.extend(find_unsearchable(&read_names(root)?, &allowed_words(&glossary)));
+    let names_by_crate = read_names(root)?;
+    problems.extend(find_unsearchable(&names_by_crate, &allowed_words(&glossary)));
+    problems.extend(find_dense(&names_by_crate));
     let mut sizes = Vec::new();
     let mut files = sources(&root.join("crates"))?;
     files.extend(sources(&root.join("tools"))?);

@@ -43,7 +43,7 @@ mod tests {
     fn shows_itself_nowhere() {
         let key = ProviderCredential::new("  sk-very-secret\n").unwrap();
         assert_eq!(key.expose_key(), "sk-very-secret");
-        assert_eq!(format!("{key:?}"), "Credential(***)");
+        assert_eq!(format!("{key:?}"), "ProviderCredential(***)");
         assert_eq!(key.mask_key("bad key sk-very-secret!"), "bad key ***!");
     }
 
