@@ -19,16 +19,13 @@ pub(super) const RULE: Rule = Rule {
 fn run(cx: &mut RuleContext<'_>) {
     let program = cx.model.program;
     let supplied = cx.supplied.iter().copied();
-    let writes = cx.model.live_steps().filter_map(|(_, id, step)| {
-        let effect = match &step.kind {
-            StepKind::Tool(call) => effects::tool_call_effect(call, supplied.clone()),
-            StepKind::Command(call) => effects::command_effect(call),
-            _ => return None,
-        };
-        let CallEffect::Writes(what) = effect else { return None };
-        Some((id, step.origin, what))
-    });
-    let writes: Vec<_> = writes.collect();
+    let mut writes = Vec::new();
+    for (_, id, step) in cx.model.live_steps() {
+        let StepKind::Tool(call) = &step.kind else { continue };
+        if let CallEffect::Writes(what) = effects::tool_call_effect(call, supplied.clone()) {
+            writes.push((id, step.origin, what));
+        }
+    }
     if writes.is_empty() {
         return;
     }

@@ -1,12 +1,11 @@
-//! Tools and commands that change something with text from a model or another tool, without a review before: in steps, and in tool
+//! Tools that change something with text from a model or another tool, without a review before: in steps, and in tool
 //! calls by a model.
 
 use std::collections::HashSet;
 
-use trefoil_ir::{CommandCall, FlowId, Offer, Step, StepId, StepKind, ToolCall, ToolKind, ValueExpression, walk};
+use trefoil_ir::{FlowId, Offer, Step, StepId, StepKind, ToolCall, ToolKind, ValueExpression, walk};
 use trefoil_syntax::{FindingSeverity, Location};
 
-use super::object_in_prompt::command_values;
 use super::untrusted_command::taint_labels;
 use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 use crate::semantic::effects;
@@ -49,26 +48,19 @@ fn run(cx: &mut RuleContext<'_>) {
         if offered.contains(&id) {
             continue;
         }
-        let (what, given) = match &step.kind {
-            StepKind::Tool(call) => (writes(cx, call), vec![&call.arguments]),
-            StepKind::Command(call) => (runs(call), command_values(call)),
-            _ => continue,
-        };
-        let Some(what) = what else { continue };
+        let StepKind::Tool(call) = &step.kind else { continue };
+        let Some(what) = writes(cx, call) else { continue };
         if is_reviewed(flow, id) {
             continue;
         }
-        let mut labels = TaintLabels::default();
-        for value in &given {
-            labels = labels.union_with(held(cx, flow, id, value));
-        }
+        let labels = held(cx, flow, id, &call.arguments);
         let (who, from) = match (labels.model, labels.tool) {
             (Some(from), _) => ("a model's answer", from),
             (None, Some(from)) => ("a tool's result", from),
             (None, None) => continue,
         };
         let message = format!("{what} with text from {who}, and no person reviews it first");
-        let at = given.into_iter().find_map(place).unwrap_or(step.origin);
+        let at = place(&call.arguments).unwrap_or(step.origin);
         let finding = cx.new_finding(at, message).with_label(from, "comes from here");
         cx.report_finding(
             finding.with_help("check the text against a schema or a list of values, or ask a person before this step"),
@@ -107,16 +99,6 @@ fn writes(cx: &RuleContext<'_>, call: &ToolCall) -> Option<String> {
         ToolKind::Local | ToolKind::Mcp { .. } | ToolKind::Python => {
             format!("this calls {what}, which changes something,")
         }
-    })
-}
-
-/// The same for a command.
-fn runs(call: &CommandCall) -> Option<String> {
-    let effect = effects::command_effect(call);
-    let what = effect.change_text()?;
-    Some(match what.strip_prefix("this ") {
-        Some(request) => format!("this sends a {request}"),
-        None => format!("this runs {what}, which changes something,"),
     })
 }
 

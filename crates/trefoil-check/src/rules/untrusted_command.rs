@@ -50,14 +50,11 @@ fn command(cx: &mut RuleContext<'_>, flow: FlowId, id: StepId, call: &CommandCal
         let Some(value) = shell::parameter_value(call, &name) else { continue };
         let labels = taint_labels(cx, flow, id, value);
         let Some((who, from)) = labels.untrusted_origin() else { continue };
-        // A caller is trusted more than a model, whose answer may be caused by prompt injection.
-        let by_origin = if labels.model.is_some() { FindingSeverity::Error } else { FindingSeverity::Warning };
         let (shown, place) = displayed_value(&name, value);
         let (severity, message, help) = match how {
             ShellUseKind::Code(program) => {
                 let program = match &*program {
                     "eval" | "sh" | "bash" | "the shell" => "the shell".to_owned(),
-                    "the program" => "the program, which may be a shell,".to_owned(),
                     program => format!("`{program}`"),
                 };
                 (
@@ -76,28 +73,14 @@ fn command(cx: &mut RuleContext<'_>, flow: FlowId, id: StepId, call: &CommandCal
                 format!("the shell evaluates `{shown}` as arithmetic, which can run commands, and it comes from {who}"),
                 "compare it as text, or with `[ \"$NAME\" -eq 1 ]`, which accepts only numbers",
             ),
-            ShellUseKind::Name => (
-                FindingSeverity::Error,
-                format!("the shell uses `{shown}` as the name of a variable, which can run commands, and it comes from {who}"),
-                "use a fixed variable name",
-            ),
-            ShellUseKind::Later(place) => (
-                FindingSeverity::Warning,
-                format!("`{shown}` is written to `{place}`, which is run later, and it comes from {who}"),
-                "write that file by hand, and let it read the value from a data file",
-            ),
             ShellUseKind::File => (
                 FindingSeverity::Warning,
                 format!("`{shown}` decides which file is written, and it comes from {who}"),
                 "use a fixed file name, or at least a fixed folder: `> \"out/$NAME\"`",
             ),
-            ShellUseKind::Option(program) => (
-                by_origin,
-                format!("`{program}` reads `{shown}` as an option if it starts with `-`, and it comes from {who}"),
-                "write `--` before it if the program supports that, or pass it as the value of an option",
-            ),
             ShellUseKind::Program => (
-                by_origin,
+                // A caller is trusted more than a model, whose answer may be caused by prompt injection.
+                if labels.model.is_some() { FindingSeverity::Error } else { FindingSeverity::Warning },
                 format!("`{shown}` decides which program runs, and it comes from {who}"),
                 "write the name in the manifest",
             ),
@@ -106,7 +89,7 @@ fn command(cx: &mut RuleContext<'_>, flow: FlowId, id: StepId, call: &CommandCal
                 format!("`{shown}` is not quoted, so the shell splits it into words, and it comes from {who}"),
                 "write `\"$NAME\"`, with the quotes",
             ),
-            ShellUseKind::Host | ShellUseKind::Header => continue,
+            ShellUseKind::Host => continue,
         };
         // The most severe use comes first.
         if !seen.insert(name) {

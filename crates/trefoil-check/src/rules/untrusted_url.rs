@@ -52,29 +52,18 @@ fn run(cx: &mut RuleContext<'_>) {
 
 /// `curl` and `wget` in a command.
 fn command(cx: &mut RuleContext<'_>, flow: FlowId, id: StepId, call: &CommandCall, at: Location) {
-    for (name, how) in shell::command_uses(call) {
-        let Some(value) = shell::parameter_value(call, &name) else { continue };
-        let mut labels = taint_labels(cx, flow, id, value);
-        if how == ShellUseKind::Header {
-            labels.input = None;
+    for (name, kind) in shell::command_uses(call) {
+        if kind != ShellUseKind::Host {
+            continue;
         }
+        let Some(value) = shell::parameter_value(call, &name) else { continue };
+        let labels = taint_labels(cx, flow, id, value);
         let Some((who, from)) = labels.untrusted_origin() else { continue };
         let (shown, place) = displayed_value(&name, value);
-        let (severity, message, help) = match how {
-            ShellUseKind::Host => (
-                severity(&labels),
-                format!("`{shown}` decides which host the request goes to, and it comes from {who}"),
-                "use a fixed host or one from the environment, and put the value after it",
-            ),
-            ShellUseKind::Header => (
-                FindingSeverity::Warning,
-                format!("`{shown}` is sent in a header, and it comes from {who}"),
-                "send it in the body or the query",
-            ),
-            _ => continue,
-        };
+        let message = format!("`{shown}` decides which host the request goes to, and it comes from {who}");
+        let help = "use a fixed host or one from the environment, and put the value after it";
         let mut finding = cx.new_finding(place.unwrap_or(at), message).with_label(from, "comes from here").with_help(help);
-        finding.severity = severity;
+        finding.severity = severity(&labels);
         cx.report_finding(finding);
     }
 }

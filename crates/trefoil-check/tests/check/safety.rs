@@ -223,20 +223,10 @@ fn a_placeholder_that_a_program_reads_as_code() {
 }
 
 #[test]
-fn names_of_variables_and_files_from_outside() {
+fn names_of_files_from_outside() {
     let told = |text: &str, expected: Expect| {
         expect(RuleGroup::Safety, "aegis", &[("flow.yaml", &command(text, "x"))], expected);
     };
-    told(
-        "export {{input.q}}=1",
-        expect![[r#"
-            10:26 error untrusted-command: the shell uses `input.q` as the name of a variable, which can run commands, and it comes from the run's input
-              | command: 'export {{input.q}}=1'
-              |                    ^^^^^^^
-              at 3:19: comes from here
-              help: use a fixed variable name
-        "#]],
-    );
     told(
         "ls > {{input.q}}",
         expect![[r#"
@@ -247,43 +237,13 @@ fn names_of_variables_and_files_from_outside() {
               help: use a fixed file name, or at least a fixed folder: `> "out/$NAME"`
         "#]],
     );
-    told(
-        "printf a%s {{input.q}} > ~/.bashrc",
-        expect![[r#"
-            10:30 warning untrusted-command: `input.q` is written to `.bashrc`, which is run later, and it comes from the run's input
-              | command: 'printf a%s {{input.q}} > ~/.bashrc'
-              |                        ^^^^^^^
-              at 3:19: comes from here
-              help: write that file by hand, and let it read the value from a data file
-        "#]],
-    );
-    told(
-        "$TOOL -c {{input.q}}",
-        expect![[r#"
-            10:28 error untrusted-command: the program, which may be a shell, runs `input.q` as code, and it comes from the run's input
-              | command: '$TOOL -c {{input.q}}'
-              |                      ^^^^^^^
-              at 3:19: comes from here
-              help: do not pass data to a program that runs it as code; name the program here, and pass the value as an argument
-        "#]],
-    );
 }
 
 #[test]
-fn what_could_be_an_option_or_the_program_is_worse_from_a_model() {
+fn what_could_be_the_program_is_worse_from_a_model() {
     let of_input = |text: &str, expected: Expect| {
         expect(RuleGroup::Safety, "aegis", &[("flow.yaml", &command(text, "x"))], expected);
     };
-    of_input(
-        "rm -rf {{input.q}}",
-        expect![[r#"
-            10:26 warning untrusted-command: `rm` reads `input.q` as an option if it starts with `-`, and it comes from the run's input
-              | command: 'rm -rf {{input.q}}'
-              |                    ^^^^^^^
-              at 3:19: comes from here
-              help: write `--` before it if the program supports that, or pass it as the value of an option
-        "#]],
-    );
     of_input(
         "timeout 5 {{input.q}}",
         expect![[r#"
@@ -292,17 +252,6 @@ fn what_could_be_an_option_or_the_program_is_worse_from_a_model() {
               |                       ^^^^^^^
               at 3:19: comes from here
               help: write the name in the manifest
-        "#]],
-    );
-    after_a_model(
-        "rm -rf {{W.output}}",
-        "",
-        expect![[r#"
-            16:26 error untrusted-command: `rm` reads `W.output` as an option if it starts with `-`, and it comes from a model's answer
-              | command: 'rm -rf {{W.output}}'
-              |                    ^^^^^^^^
-              at agents/writer.yaml:3:19: comes from here
-              help: write `--` before it if the program supports that, or pass it as the value of an option
         "#]],
     );
     after_a_model(
@@ -329,36 +278,6 @@ fn what_a_shell_computes_with_is_code() {
     };
     computes(
         "((Q > 1)) && ls",
-        expect![[r#"
-            11:17 error untrusted-command: the shell evaluates `$Q` as arithmetic, which can run commands, and it comes from the run's input
-              | env: { Q: "{{input.q}}" }
-              |           ^^^^^^^^^^^^^
-              at 3:19: comes from here
-              help: compare it as text, or with `[ "$NAME" -eq 1 ]`, which accepts only numbers
-        "#]],
-    );
-    computes(
-        "[[ \"$Q\" -eq 3 ]] && ls",
-        expect![[r#"
-            11:17 error untrusted-command: the shell evaluates `$Q` as arithmetic, which can run commands, and it comes from the run's input
-              | env: { Q: "{{input.q}}" }
-              |           ^^^^^^^^^^^^^
-              at 3:19: comes from here
-              help: compare it as text, or with `[ "$NAME" -eq 1 ]`, which accepts only numbers
-        "#]],
-    );
-    computes(
-        "let n=$Q",
-        expect![[r#"
-            11:17 error untrusted-command: the shell evaluates `$Q` as arithmetic, which can run commands, and it comes from the run's input
-              | env: { Q: "{{input.q}}" }
-              |           ^^^^^^^^^^^^^
-              at 3:19: comes from here
-              help: compare it as text, or with `[ "$NAME" -eq 1 ]`, which accepts only numbers
-        "#]],
-    );
-    computes(
-        "declare -i n=Q",
         expect![[r#"
             11:17 error untrusted-command: the shell evaluates `$Q` as arithmetic, which can run commands, and it comes from the run's input
               | env: { Q: "{{input.q}}" }
@@ -397,17 +316,6 @@ fn a_command_that_sends_a_request() {
               |                          ^^^^^^^^
               at agents/writer.yaml:3:19: comes from here
               help: use a fixed host or one from the environment, and put the value after it
-        "#]],
-    );
-    after_a_model(
-        "curl -H \"Auth: {{W.output}}\" https://a.b",
-        "",
-        expect![[r#"
-            16:34 warning untrusted-url: `W.output` is sent in a header, and it comes from a model's answer
-              | command: 'curl -H "Auth: {{W.output}}" https://a.b'
-              |                            ^^^^^^^^
-              at agents/writer.yaml:3:19: comes from here
-              help: send it in the body or the query
         "#]],
     );
     after_a_model("curl \"https://a.b/x?q={{W.output}}\"", "", expect![""]);
@@ -574,11 +482,6 @@ fn what_the_manifest_gives_itself_is_the_authors() {
         "aegis",
         &[("w.yaml", &fetch("other: x"))],
         expect![[r#"
-            10:29 warning untrusted-command: `curl` reads `workflow.context.base` as an option if it starts with `-`, and it comes from the run's input
-              | command: "curl -fsS {{workflow.context.base}}/items"
-              |                       ^^^^^^^^^^^^^^^^^^^^^
-              at 3:19: comes from here
-              help: write `--` before it if the program supports that, or pass it as the value of an option
             10:29 warning untrusted-url: `workflow.context.base` decides which host the request goes to, and it comes from the run's input
               | command: "curl -fsS {{workflow.context.base}}/items"
               |                       ^^^^^^^^^^^^^^^^^^^^^

@@ -17,7 +17,6 @@ mod bad_input;
 mod bomb;
 mod cancel;
 mod check;
-mod command_effects;
 mod corpus;
 #[cfg(all(feature = "mcp", unix))]
 mod corpus_tools;

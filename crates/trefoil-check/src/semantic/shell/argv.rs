@@ -50,14 +50,9 @@ pub fn values_that_run(words: &[Vec<ArgPart<'_>>]) -> Vec<ExecutedValue> {
         let program = match how {
             ShellUseKind::Code(program) => Some(program),
             ShellUseKind::Arithmetic => Some("the shell".to_owned()),
-            ShellUseKind::Name | ShellUseKind::Setting(_) | ShellUseKind::Program => None,
-            // The tool checks the values that look like options, and what it writes or reads is its purpose.
-            ShellUseKind::Option(_)
-            | ShellUseKind::Later(_)
-            | ShellUseKind::File
-            | ShellUseKind::Bare
-            | ShellUseKind::Host
-            | ShellUseKind::Header => return None,
+            ShellUseKind::Setting(_) | ShellUseKind::Program => None,
+            // What a tool writes or reads is its purpose.
+            ShellUseKind::File | ShellUseKind::Bare | ShellUseKind::Host => return None,
         };
         let (word, name) = *places.get(&place).filter(|_| seen.insert(place.clone()))?;
         Some(ExecutedValue { word, name: name.to_owned(), program })
@@ -104,10 +99,8 @@ mod tests {
             (&["php", "-r", "{}"], "php"),
             (&["awk", "{}", "file"], "awk"),
             (&["sed", "s/a/{}/", "file"], "sed"),
-            (&["cmd", "/c", "echo {}"], "cmd"),
             (&["powershell.exe", "-Command", "{}"], "powershell.exe"),
             (&["ssh", "host", "ls {}"], "ssh"),
-            (&["env", "-S", "{}"], "env"),
         ] {
             assert_eq!(run(words), [program], "{words:?}");
         }

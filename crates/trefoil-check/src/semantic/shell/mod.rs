@@ -1,30 +1,22 @@
-//! What a shell script, as parsed by `trefoil-shell`, does with the values passed to it: `languages` (with `awk` and
-//! `settings`) knows which arguments programs read as code, `options` which ones as options, `names` which ones as
-//! names of variables, and `places` which files are run later. `uses` follows values through variables, pipes and files
-//! (`words`); `code`, `starts` and `request` follow them into the arguments of programs. Nothing is run, and unknown
-//! uses count as harmless. `argv` does the same for a command without a shell.
+//! What a shell script, as parsed by `trefoil-shell`, does with the values passed to it. `value_uses` follows them
+//! through variables and pipes, `code` into arguments that a program of `interpreters` reads as code, `request` into the
+//! addresses of `curl`. Nothing is run, and unknown uses count as harmless. `argv` does the same for a command without
+//! a shell, and `wait_times` says how long a script waits.
 
 mod argv;
-mod autorun_files;
-mod awk;
 mod code;
-mod languages;
-mod options;
+mod interpreters;
 mod request;
-mod settings;
-mod started_programs;
 mod value_uses;
-mod variable_names;
 mod wait_times;
 mod words;
-mod xargs;
 
 use trefoil_ir::{CommandCall, ValueExpression};
 
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use argv::{ArgPart, ExecutedValue, values_that_run};
-pub use languages::decides_code;
+pub use interpreters::decides_code;
 pub use value_uses::ShellUseKind;
 use value_uses::{FOLDER, ShellValueUse};
 pub use wait_times::find_waits;

@@ -94,18 +94,16 @@ fn a_command_that_would_read_a_value_as_code_does_not_start() {
 }
 
 #[test]
-fn a_value_that_begins_like_an_option_is_told_before_anything_runs() {
+fn a_value_that_names_a_program_is_told_before_anything_runs() {
     let folder = Folder::new();
-    for (command, program) in [
-        ("grep {{input.x}} notes", "`grep`"),
-        ("rm -rf \"$X\"", "`rm`"),
-        ("find . -exec \"$X\" {} +", "which program runs"),
-        ("timeout 5 {{input.x}}", "which program runs"),
-    ] {
+    for command in ["find . -exec \"$X\" {} +", "timeout 5 {{input.x}}"] {
         flow(&folder, command);
         let checked = folder.trefoil(&["check", "w.yaml"]);
         let said = format!("{}{}", checked.out, checked.err);
-        assert!(said.contains("warning[untrusted-command]") && said.contains(program), "{command}: {said}");
+        assert!(
+            said.contains("warning[untrusted-command]") && said.contains("which program runs"),
+            "{command}: {said}"
+        );
     }
 }
 

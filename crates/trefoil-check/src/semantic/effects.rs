@@ -1,8 +1,7 @@
-//! What a call of a tool or a command changes outside of the run, as far as its declaration, its method or its name says.
+//! What a call of a tool changes outside of the run, as far as its declaration, its method or its name says. What a shell
+//! command changes is not known.
 
-mod script;
-
-use trefoil_ir::{CommandCall, FlowId, Program, StepKind, ToolCall, ToolKind, ValueExpression, walk};
+use trefoil_ir::{FlowId, Program, StepKind, ToolCall, ToolKind, ValueExpression, walk};
 
 use crate::rule::ProjectDeclarations;
 
@@ -64,17 +63,11 @@ pub fn tool_call_effect<'s>(
     }
 }
 
-/// A shell command.
-pub fn command_effect(call: &CommandCall) -> CallEffect {
-    script::script_effect(&call.script)
-}
-
 /// Whether a step of a flow, or of the flows that it calls, changes something each time.
 pub fn flow_writes(program: &Program, flow: FlowId, supplied: &ProjectDeclarations) -> bool {
     let all = std::iter::once(supplied);
     walk::reachable_steps(program, flow).into_iter().any(|(_, step)| match &program.steps[step].kind {
         StepKind::Tool(call) => matches!(tool_call_effect(call, all.clone()), CallEffect::Writes(_)),
-        StepKind::Command(call) => matches!(command_effect(call), CallEffect::Writes(_)),
         _ => false,
     })
 }
