@@ -33,7 +33,7 @@ use trefoil_ir::{Facts, Program, walk};
 use trefoil_syntax::hash::{HashMap, HashSet};
 use trefoil_syntax::yaml::YamlNode;
 use trefoil_syntax::{Diagnostic, FileId, MergedDiagnostics};
-use trefoil_template::{DialectWords, HoleKind};
+use trefoil_template::HoleKind;
 
 /// The load errors in the form that rules need: a finding may be caused by a part that could not be read. `files` are
 /// those that cannot run because of load errors, including their callers.
@@ -163,21 +163,15 @@ fn findings<'c>(
     found
 }
 
-/// The findings of the wanted rules about the text of a manifest, which need not load. `words`: the terms of its
-/// format, if known.
-pub fn check_tree(
-    root: &YamlNode,
-    file: FileId,
-    words: Option<&'static DialectWords>,
-    wanted: &dyn Fn(&Rule) -> bool,
-) -> Vec<Diagnostic> {
+/// The findings of the wanted rules about the text of a manifest, which need not load.
+pub fn check_tree(root: &YamlNode, file: FileId, wanted: &dyn Fn(&Rule) -> bool) -> Vec<Diagnostic> {
     let mut found = MergedDiagnostics::default();
     for rule in RULES.iter() {
         if !wanted(rule) {
             continue;
         }
         if let RuleSource::Tree(run) = rule.run {
-            run(&mut TreeContext { root, file, words, rule, found: &mut found });
+            run(&mut TreeContext { root, file, rule, found: &mut found });
         }
     }
     found.into_vec()

@@ -7,7 +7,7 @@ use trefoil_ir::types::ValueType;
 use trefoil_ir::{FlowId, ModelChoice};
 use trefoil_syntax::yaml::YamlNode;
 use trefoil_syntax::{Diagnostic, FileId, FindingSeverity, Location, MergedDiagnostics, Span};
-use trefoil_template::{DialectWords, Value};
+use trefoil_template::Value;
 
 pub use crate::group::RuleGroup;
 use crate::semantic::SemanticModel;
@@ -234,8 +234,6 @@ pub struct TreeContext<'c> {
     pub root: &'c YamlNode,
     /// The file.
     pub file: FileId,
-    /// The terms of its format, if known.
-    pub words: Option<&'static DialectWords>,
     pub(crate) rule: &'static Rule,
     pub(crate) found: &'c mut MergedDiagnostics,
 }

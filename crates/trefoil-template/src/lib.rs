@@ -80,7 +80,7 @@ pub use condition::Condition;
 pub use error::{BrokenText, EvalError, HoleQuestion, NodeThroughWorking, SyntaxError};
 pub use expression::{ArithmeticOperator, BuiltinFunction, ComparisonOperator, ConditionExpression, LiteralIndex};
 pub use handlebars::is_helper;
-pub use policy::{ConditionGrammar, DialectWords, Policy, SiblingWords, TransitionWords};
+pub use policy::{ConditionGrammar, DialectWords, Policy, TransitionWords};
 pub use scope::{MissingCause, PathSegment, Reference, ReferenceBinding, SourceValue, ValueScope};
 pub use template::{BlockSubject, LocalPath, LocalStart, PartOrigin, ReferenceProvenance, RenderedPart, Template};
 pub use value::foreign_json::{

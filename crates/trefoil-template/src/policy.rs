@@ -120,8 +120,6 @@ pub struct DialectWords {
     pub kept: &'static str,
     /// The transitions of a state; none: there are no states.
     pub transitions: Option<&'static TransitionWords>,
-    /// The terms for entries that are run side by side.
-    pub siblings: &'static SiblingWords,
     /// The keys of conditions.
     pub conditions: &'static [&'static str],
     /// Where a condition goes that a text cannot have: after `use`, and after `move it to`.
@@ -155,23 +153,6 @@ pub struct TransitionWords {
     pub entries: (&'static str, u64),
     /// The key that limits the visits of one state.
     pub visits: &'static str,
-}
-
-/// The terms for entries of a list that are run side by side.
-#[derive(Debug, PartialEq, Eq)]
-pub struct SiblingWords {
-    /// Keys of lists whose entries work on the same task.
-    pub workers: &'static [&'static str],
-    /// Keys of lists whose entries judge the same thing.
-    pub judges: &'static [&'static str],
-    /// Keys of an entry that can name it, in order of preference.
-    pub names: &'static [&'static str],
-    /// Other keys of an entry that do not change its request.
-    pub labels: &'static [&'static str],
-    /// Keys that define the request of an entry. Without any of them, it gets the same request as its context.
-    pub asking: &'static [&'static str],
-    /// The key of an agent defined inside an entry, if there is one.
-    pub inline: Option<&'static str>,
 }
 
 impl TransitionWords {
@@ -238,14 +219,6 @@ impl Policy {
             until: Some("until"),
             kept: "stateKey",
             transitions: None,
-            siblings: &SiblingWords {
-                workers: &["branches"],
-                judges: &[],
-                names: &["id", "name", "stateKey"],
-                labels: &["description", "timeoutMs"],
-                asking: &["input", "prompt"],
-                inline: Some("agent"),
-            },
             conditions: &["when", "until"],
             decides: "the step's `when`",
             pass: Some("pass values to an agent inside a step with the step's `input`"),
@@ -283,14 +256,6 @@ impl Policy {
                 entries: ("max_total_transitions", 100),
                 visits: "max_state_visits",
             }),
-            siblings: &SiblingWords {
-                workers: &["agents"],
-                judges: &["judges", "judges_for_parallel"],
-                names: &["name"],
-                labels: &["description", "weight", "timeout_seconds", "timeout"],
-                asking: &["input", "input_template"],
-                inline: None,
-            },
             conditions: &["expression"],
             decides: "the `condition` of a transition",
             pass: Some("pass values to an agent with the state's `input`"),
@@ -320,14 +285,6 @@ impl Policy {
             until: None,
             kept: "writes",
             transitions: None,
-            siblings: &SiblingWords {
-                workers: &["agents"],
-                judges: &[],
-                names: &["id", "name"],
-                labels: &["description"],
-                asking: &["prompt"],
-                inline: None,
-            },
             conditions: &["when"],
             decides: "`when` on an edge",
             pass: None,

@@ -48,7 +48,6 @@ rules! {
     json_by_hand,
     object_in_prompt,
     wrong_input_type,
-    blind_judge,
     unreachable_state,
     unreachable_step,
     unconnected_node,
@@ -69,7 +68,6 @@ rules! {
     too_many_calls,
     too_expensive,
     unbounded_fan_out,
-    volatile_prefix,
     untrusted_command,
     untrusted_url,
     prompt_injection,
@@ -79,21 +77,17 @@ rules! {
     unenforceable_schema,
     missing_tool,
     empty_prompt,
-    same_question,
-    reads_nothing,
     unencrypted_credential,
     repeated_write,
     bypassed_gate,
     unread_input,
     unreviewed_write,
     other_case,
-    prompt_against_schema,
 }
 
 mod constant_comparisons;
 mod existence_tests;
 mod lost_write;
-mod siblings;
 mod value_replacements;
 
 /// All rules, load rules first.

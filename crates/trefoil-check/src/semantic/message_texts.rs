@@ -2,7 +2,7 @@
 //! out.
 
 use trefoil_ir::walk::{callees_of, children_of};
-use trefoil_ir::{ModelCall, Program, Source, Step, StepId, ValueExpression};
+use trefoil_ir::{Program, Source, Step, StepId, ValueExpression};
 use trefoil_syntax::Location;
 
 use super::text_pieces::{InsertedValue, TextPiece, expression_pieces};
@@ -18,16 +18,6 @@ pub struct MessageText {
 
 /// The maximum number of steps examined for one step.
 const MOST: usize = 64;
-
-/// The messages of a model call.
-pub fn by_call(call: &ModelCall, step: &Step) -> Vec<MessageText> {
-    let mut texts = Vec::new();
-    if let Some(system) = &call.system {
-        texts.extend(message_text(system, step));
-    }
-    texts.extend(message_text(&call.user, step));
-    texts
-}
 
 fn message_text(message: &ValueExpression, step: &Step) -> Option<MessageText> {
     let words = words(message);

@@ -73,27 +73,6 @@ fn a_list_that_is_written_out_is_bounded() {
 }
 
 #[test]
-fn a_short_text_behind_a_value_costs_nothing() {
-    let agent = |guide: &str| {
-        format!(
-            "id: a\nkind: llm\ninputSchema: {{ x: string }}\nmodel: {{ provider: openai, name: gpt-4o-mini }}\ninstruction: \"About {{{{x}}}}. {guide}\"\nprompt: Go.\n"
-        )
-    };
-    expect(RuleGroup::Cost, "agntz", &[("a.yaml", &agent("Be kind."))], expect![""]);
-    expect(
-        RuleGroup::Cost,
-        "agntz",
-        &[("a.yaml", &agent(&"Be kind. ".repeat(1000)))],
-        expect![[r#"
-            5:23 info volatile-prefix: about 2251 tokens of fixed text come after `x`, which changes, so the provider cannot cache them
-              | instruction: "About {{x}}. Be kind. Be kind
-              |                       ^
-              help: put fixed text first and values last
-        "#]],
-    );
-}
-
-#[test]
 fn a_budget_counts_against_what_the_operator_allows() {
     let each = |budget: &str| {
         format!(

@@ -79,54 +79,6 @@ fn a_word_with_other_capitals_than_in_the_prompt_is_found() {
     }
 }
 
-fn answer(instruction: &str) -> String {
-    format!(
-        "id: a\nkind: llm\nmodel: {{ provider: openai, name: m }}\ninstruction: \"{instruction}\"\nprompt: \"{{{{userQuery}}}}\"\n\
-         outputSchema:\n  mood: {{ type: string, enum: [good, bad, neutral] }}\n  score: {{ type: number, minimum: 0, maximum: 1 }}\n"
-    )
-}
-
-#[test]
-fn a_prompt_that_asks_for_what_the_schema_does_not_allow_is_found() {
-    for (instruction, expected) in [
-        (
-            "Answer in plain text.",
-            expect![[r#"
-            4:14 info prompt-against-schema: the prompt says `answer in plain text`, but the answer has a schema, so it is JSON
-              | instruction: "Answer in plain text."
-              |              ^^^^^^^^^^^^^^^^^^^^^^^
-              at 6:1: the schema of the answer
-              help: remove the sentence, or the schema
-        "#]],
-        ),
-        (
-            "The mood is good, bad or mixed.",
-            expect![[r#"
-            4:14 info prompt-against-schema: the prompt asks for `mixed`, which the schema of the answer does not allow
-              | instruction: "The mood is good, bad or mixed."
-              |              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-              at 6:1: the schema of the answer
-              help: the schema allows `good`, `bad`, `neutral`
-        "#]],
-        ),
-        (
-            "Score it from 1 to 10.",
-            expect![[r#"
-            4:14 info prompt-against-schema: the prompt asks for a number from 1 to 10, but the schema allows 0 to 1
-              | instruction: "Score it from 1 to 10."
-              |              ^^^^^^^^^^^^^^^^^^^^^^^^
-              at 6:1: the schema of the answer
-              help: write the same limits in both places
-        "#]],
-        ),
-        ("The mood is good, bad or neutral. Score it from 0 to 1.", expect![""]),
-        ("Use good, short and clear words. Write 1 to 10 sentences.", expect![""]),
-        ("No JSONP, please. A bad mood, or a good one.", expect![""]),
-    ] {
-        of_rule("prompt-against-schema", "agntz", &[("m.yaml", &answer(instruction))], expected);
-    }
-}
-
 fn chain(first: &str, second: &str, prompt: &str) -> String {
     format!(
         "version: \"0.1\"\nagents:\n  w: {{ model: \"openai:m\", system: Write. }}\n  v: {{ model: \"openai:m\", system: \"{prompt}\" }}\n\

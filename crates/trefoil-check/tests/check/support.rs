@@ -55,12 +55,7 @@ impl Folder {
         let linked =
             trefoil_lint::link_with_findings(document.front.compile_documents(&self.project, &[at], FactDetail::Names));
         let mut all = self.parsing.clone();
-        all.extend(trefoil_check::check_tree(
-            &document.root,
-            document.file,
-            Some(document.front.policy().words),
-            &|_| true,
-        ));
+        all.extend(trefoil_check::check_tree(&document.root, document.file, &|_| true));
         let mut said = DiagnosticList::default();
         said.extend(linked.found.iter().cloned());
         let said = said.into_sorted();

@@ -108,8 +108,7 @@ impl LoadedFolder {
             && !foreign
         {
             let shown = loader.shown_in(manifest.file, manifest.suppressions.is_some());
-            let words = document.map(|document| document.front.policy().words);
-            found.extend(trefoil_check::check_tree(root, manifest.file, words, &shown));
+            found.extend(trefoil_check::check_tree(root, manifest.file, &shown));
         }
         if document.is_none() {
             if !foreign {
