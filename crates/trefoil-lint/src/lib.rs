@@ -5,6 +5,7 @@
 
 mod aegis;
 mod agntz;
+mod habits;
 mod sirenspec;
 mod swallowed;
 mod text;
@@ -33,14 +34,6 @@ pub fn find_mistakes(compiled: &DialectCompilation<'_>) -> Vec<Diagnostic> {
     };
     found.extend(compiled.found.blocks.iter().flat_map(|block| swallowed::find_swallowed_keys(block, format)));
     found
-}
-
-/// The findings of rules that are off by default.
-pub fn find_if_asked(compiled: &DialectCompilation<'_>) -> Vec<Diagnostic> {
-    match &compiled.units {
-        CompiledUnits::Sirenspec(units) => sirenspec::find_differences(units),
-        CompiledUnits::Agntz(_) | CompiledUnits::Aegis(_) => Vec::new(),
-    }
 }
 
 /// The program of compiled documents, with all findings.

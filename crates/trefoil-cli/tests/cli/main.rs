@@ -66,7 +66,6 @@ mod pages;
 mod plan_checks;
 mod plan_graph_ir;
 mod plan_limits;
-mod portability;
 mod preflight;
 mod private_values;
 #[cfg(unix)]

@@ -1,22 +1,21 @@
 //! A reference that a finder checks, and the wording of its findings.
 
-use trefoil_syntax::suggestions::{self, NearMatch};
+use trefoil_syntax::suggestions::NearMatch;
 use trefoil_syntax::{Diagnostic, Location};
 
-use super::unit::{WorkflowUnit, with_help};
+use super::unit::with_help;
 use trefoil_front::aegis::names::{RenderMoment, WorkflowNames};
 use trefoil_front::names::BoundReference;
 use trefoil_front::spelling_fixes;
 
 /// A reference to check.
-pub struct CheckedReference<'u, 'a, 'd> {
-    pub unit: &'u WorkflowUnit<'a, 'd>,
+pub struct CheckedReference<'u> {
     pub names: &'u WorkflowNames,
     pub moment: RenderMoment,
     pub used: &'u BoundReference,
 }
 
-impl CheckedReference<'_, '_, '_> {
+impl CheckedReference<'_> {
     /// The name of a segment.
     pub fn segment_name(&self, segment: usize) -> &str {
         self.used.segment_name(segment)
@@ -60,19 +59,4 @@ impl CheckedReference<'_, '_, '_> {
         let d = self.path_warning("unresolved-name", &message, &format!("write `{meant}`"));
         spelling_fixes::fix_path(d, self.used.segments_location(word, word + 1), &meant, false)
     }
-}
-
-/// The name that was certainly meant, even if any other name may exist: the word differs only by two swapped letters or
-/// one missing letter inside it.
-pub fn certain_misspelling<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Option<NearMatch<'c>> {
-    let letters = |text: &str| {
-        let mut all: Vec<char> = text.chars().collect();
-        all.sort_unstable();
-        all
-    };
-    let all: Vec<&str> = candidates.collect();
-    let near = suggestions::find_near_match(word, all.iter().copied()).filter(|near| near.sure && near.name != word)?;
-    let swapped = letters(word) == letters(near.name);
-    let left_out = near.distance == 1 && word.len() < near.name.len() && !near.name.starts_with(word);
-    (word.len() >= 4 && (swapped || left_out)).then_some(near)
 }

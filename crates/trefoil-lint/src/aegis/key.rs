@@ -6,8 +6,9 @@ use trefoil_syntax::suggestions::{self, NearMatch};
 use trefoil_template::is_helper;
 
 use super::checked_reference::CheckedReference;
+use crate::habits::{PathHabit, WrittenFormat, path_habit};
 use trefoil_front::aegis::manifest::RESERVED;
-use trefoil_front::aegis::names::{StateResultForm, WorkflowNames};
+use trefoil_front::aegis::names::WorkflowNames;
 use trefoil_front::names::PathResolution;
 use trefoil_front::spelling_fixes;
 
@@ -15,41 +16,24 @@ use trefoil_front::spelling_fixes;
 const OF_RESULTS: &[&str] =
     &["output", "status", "score", "confidence", "stdout", "stderr", "exit_code", "response", "agents", "consensus"];
 
-/// Prefixes of results in other systems.
-const BEFORE_RESULTS: &[&str] =
-    &["states", "steps", "nodes", "outputs", "output", "results", "result", "agents", "tasks"];
-
-/// Prefixes of the context in other systems.
-const BEFORE_CONTEXT: &[&str] = &["context", "ctx", "vars", "variables", "env", "spec"];
-
 /// One-word names that exist in every template.
 const BUILT_IN: &[&str] = &["iteration_number", "previous_error"];
 
-/// Two-word names that are often written as one word, and a name of other systems.
-const JOINED: &[(&str, &str)] = &[
-    ("execution_id", "execution.id"),
-    ("workflow_name", "workflow.name"),
-    ("state_feedback", "state.feedback"),
-    ("human_feedback", "human.feedback"),
-    ("last_error", "previous_error"),
-];
-
 /// Checks a key.
-pub fn check_blackboard_key(asked: &CheckedReference<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
+pub fn check_blackboard_key(asked: &CheckedReference<'_>, at: usize) -> Option<Diagnostic> {
     if asked.used.bound.end != PathResolution::Open(at) {
         return None;
     }
     let key = asked.segment_name(at);
     let closed = asked.names.input.is_complete();
     let advice = prefixed(asked, at).or_else(|| result_of_nothing(asked, at));
-    let advice = advice.or_else(|| (closed && is_word(asked)).then(|| without_quotes(asked, key)));
     let advice = advice.or_else(|| joined(asked, at)).or_else(|| similar(asked, at, closed));
-    advice.or_else(|| foreign(asked, at)).or_else(|| undeclared(asked, at))
+    advice.or_else(|| bare_helper(asked, key)).or_else(|| undeclared(asked, at))
 }
 
 /// A key that nothing writes, in a workflow that does not declare its start input. If a key was renamed in one place
 /// only, another key is written; so a workflow that writes no keys is not reported.
-fn undeclared(asked: &CheckedReference<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
+fn undeclared(asked: &CheckedReference<'_>, at: usize) -> Option<Diagnostic> {
     // A value that a block tests first may be missing.
     let optional = asked.used.reference.guarded;
     if optional || asked.names.input.schema.is_some() || asked.names.keys.is_empty() {
@@ -63,15 +47,18 @@ fn undeclared(asked: &CheckedReference<'_, '_, '_>, at: usize) -> Option<Diagnos
 }
 
 /// A prefix that other systems use for results or for the context.
-fn prefixed(asked: &CheckedReference<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
+fn prefixed(asked: &CheckedReference<'_>, at: usize) -> Option<Diagnostic> {
     let (names, root, key) = (asked.names, asked.segment_name(at), asked.segment_name(at + 1));
     if at > 0 || asked.path_length() < 2 {
         return None;
     }
     let special = RESERVED.contains(&key);
-    let of_results = BEFORE_RESULTS.contains(&root) && (names.state_index(key).is_some() || special);
-    let of_context = BEFORE_CONTEXT.contains(&root) && (names.keys.contains_key(key) || key == "task");
-    if !of_results && !of_context {
+    let is_meant = match path_habit(WrittenFormat::Aegis, root)? {
+        PathHabit::BeforeResults => names.state_index(key).is_some() || special,
+        PathHabit::BeforeContext => names.keys.contains_key(key) || key == "task",
+        PathHabit::BeforeNames | PathHabit::Instead(_) => false,
+    };
+    if !is_meant {
         return None;
     }
     Some(match names.state_index(key) {
@@ -83,7 +70,7 @@ fn prefixed(asked: &CheckedReference<'_, '_, '_>, at: usize) -> Option<Diagnosti
 }
 
 /// A path that looks like the result of an unknown state.
-fn result_of_nothing(asked: &CheckedReference<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
+fn result_of_nothing(asked: &CheckedReference<'_>, at: usize) -> Option<Diagnostic> {
     let (names, key) = (asked.names, asked.segment_name(at));
     if !OF_RESULTS.contains(&asked.segment_name(at + 1)) {
         return None;
@@ -98,16 +85,19 @@ fn result_of_nothing(asked: &CheckedReference<'_, '_, '_>, at: usize) -> Option<
 }
 
 /// A two-word name, written as one word.
-fn joined(asked: &CheckedReference<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
+fn joined(asked: &CheckedReference<'_>, at: usize) -> Option<Diagnostic> {
     let key = asked.segment_name(at);
-    let (_, path) = JOINED.iter().find(|(word, _)| *word == key && at + 1 == asked.path_length())?;
+    let Some(PathHabit::Instead(path)) = path_habit(WrittenFormat::Aegis, key) else { return None };
+    if at + 1 < asked.path_length() {
+        return None;
+    }
     let message = format!("nothing in this manifest defines `{key}`");
     let d = asked.path_warning("unresolved-name", &message, &format!("did you mean `{path}`?"));
     Some(spelling_fixes::fix_path(d, asked.segment_location(at), path, false))
 }
 
 /// A misspelling of an existing name. `closed`: the caller of the run cannot add the key.
-fn similar(asked: &CheckedReference<'_, '_, '_>, at: usize, closed: bool) -> Option<Diagnostic> {
+fn similar(asked: &CheckedReference<'_>, at: usize, closed: bool) -> Option<Diagnostic> {
     let key = asked.segment_name(at);
     let abbreviated = BUILT_IN.iter().find(|n| abbreviates(key, n));
     let near = match abbreviated {
@@ -120,9 +110,6 @@ fn similar(asked: &CheckedReference<'_, '_, '_>, at: usize, closed: bool) -> Opt
         let help = near.map(|n| format!("did you mean `{}`?", n.name)).unwrap_or_default();
         let message = format!("neither the context, the input nor a state defines `{key}`");
         return Some(asked.segment_warning("unresolved-name", &message, &help, at, near));
-    }
-    if is_word(asked) && near.is_some_and(|n| n.sure) {
-        return Some(without_quotes(asked, key));
     }
     // The start input may contain it, unless it is certainly a misspelling.
     let near = near.filter(|n| n.sure || abbreviated.is_some())?;
@@ -138,58 +125,13 @@ fn known(names: &WorkflowNames, of_context: bool) -> impl Iterator<Item = &str> 
     own.chain(others.filter(move |_| !of_context))
 }
 
-/// Words with a meaning in other systems.
-fn foreign(asked: &CheckedReference<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
-    let key = asked.segment_name(at);
-    let alone = asked.path_length() == 1;
-    let feedback = if key == "feedback" && alone { bare_feedback(asked) } else { None };
-    if feedback.is_some() {
-        return feedback;
+/// A helper without an argument.
+fn bare_helper(asked: &CheckedReference<'_>, key: &str) -> Option<Diagnostic> {
+    if !is_helper(key) || asked.path_length() > 1 {
+        return None;
     }
-    if matches!(key, "env" | "secrets") && at + 1 < asked.path_length() {
-        let message = format!("nothing in this manifest defines `{key}`, and templates cannot read it");
-        let help = "use the environment in the command of a System state; pass other values as input";
-        return Some(asked.path_warning("unresolved-name", &message, help));
-    }
-    if is_helper(key) && alone {
-        let message = format!("`{key}` is a helper without an argument, so it is read as the name of a key");
-        return Some(asked.path_warning("unresolved-name", &message, "write its argument after it"));
-    }
-    None
-}
-
-/// `{{feedback}}` when a transition or a person gives feedback: its name is different here.
-fn bare_feedback(asked: &CheckedReference<'_, '_, '_>) -> Option<Diagnostic> {
-    let states = &asked.names.states;
-    let given = asked.moment.state_index().and_then(|s| states.get(s)).is_some_and(|s| !s.given_feedback.is_empty());
-    let meant = match given {
-        true => "state.feedback",
-        false if states.iter().any(|s| s.outcome == StateResultForm::Human) => "human.feedback",
-        false => return None,
-    };
-    let message = "nothing in this manifest defines `feedback`";
-    let d = asked.path_warning("unresolved-name", message, &format!("did you mean `{meant}`?"));
-    Some(spelling_fixes::fix_path(d, asked.segment_location(0), meant, false))
-}
-
-/// Whether it is one word in a position where a helper usually gets a text.
-fn is_word(asked: &CheckedReference<'_, '_, '_>) -> bool {
-    asked.used.reference.operand && asked.path_length() == 1
-}
-
-/// A text without quotes: it is read as a name that does not exist.
-fn without_quotes(asked: &CheckedReference<'_, '_, '_>, key: &str) -> Diagnostic {
-    let message = format!("`{key}` is not defined: without quotes it is the name of a value");
-    let d = Diagnostic::new_warning("unresolved-name", asked.used.at, message);
-    let place = asked.segment_location(0);
-    let double = place.is_some_and(|place| asked.unit.file.is_in_double_quotes(place.span));
-    let quote = if double { '\'' } else { '"' };
-    let meant = format!("{quote}{key}{quote}");
-    let help = format!("write `{meant}` for the text");
-    match place {
-        Some(place) => d.with_suggestion(help, place, meant),
-        None => d.with_help(help),
-    }
+    let message = format!("`{key}` is a helper without an argument, so it is read as the name of a key");
+    Some(asked.path_warning("unresolved-name", &message, "write its argument after it"))
 }
 
 /// Whether a word is an abbreviated form of a name: `prev_error`, `iteration_nr`.

@@ -7,19 +7,15 @@ mod command;
 mod condition;
 mod context;
 mod cycle;
-mod feedback;
 mod given;
 mod initial;
-mod judge;
 mod key;
-mod limit;
 mod mounts;
 mod names;
 mod output;
 mod output_types;
 mod passed;
 mod prompt;
-mod result;
 mod state;
 mod target;
 mod template;
@@ -42,10 +38,7 @@ const OF_WORKFLOWS: &[fn(&WorkflowUnit<'_, '_>, &mut FindingList)] = &[
     initial::find_unknown_initial_state,
     target::find_unknown_targets,
     condition::same_as_success,
-    condition::check_score_scales,
-    condition::find_undeclared_scores,
     names::find_unknown_names,
-    feedback::find_unread_feedback,
     context::check_context_texts,
     output::check_output_keys,
     output_types::check_output_types,
@@ -56,7 +49,6 @@ const OF_WORKFLOWS: &[fn(&WorkflowUnit<'_, '_>, &mut FindingList)] = &[
     given::check_call_inputs,
     callee::find_unread_intents,
     mounts::find_unknown_volumes,
-    limit::of_states,
 ];
 
 /// The finders for agents.
@@ -67,7 +59,6 @@ const OF_AGENTS: &[fn(&AgentUnit<'_, '_>, &mut FindingList)] = &[
     prompt::unread_context,
     prompt::find_literal_placeholders,
     prompt::find_missing_files,
-    limit::too_short,
 ];
 
 /// The mistakes in everything that can be reached from entries.
@@ -97,7 +88,6 @@ fn unit(
             OF_AGENTS.iter().for_each(|find| find(&unit, &mut found));
             passed::check_agent_fields(&unit, mentions, at, &mut found);
             callee::find_unknown_callees(file, callees, directory, Some(&*agent.identity.name), &mut found);
-            judge::check_judges(file, callees, directory, &mut found);
         }
         AegisUnitContent::Workflow { workflow, names, texts } => {
             let callees = &AegisCallee::of_workflow(workflow, texts);
@@ -105,7 +95,6 @@ fn unit(
             OF_WORKFLOWS.iter().for_each(|find| find(&unit, &mut found));
             passed::check_workflow_fields(&unit, mentions, at, &mut found);
             callee::find_unknown_callees(file, callees, directory, None, &mut found);
-            judge::check_judges(file, callees, directory, &mut found);
         }
     }
     found

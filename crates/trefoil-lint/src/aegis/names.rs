@@ -1,26 +1,25 @@
-//! Names in the texts of workflows that are never defined, or only in some runs. One file for each kind of name: states
-//! (`result`), Blackboard keys (`key`); the format's own names are here.
+//! Names in the texts of workflows that are never defined, or only in some runs. Blackboard keys are in `key`; the
+//! format's own names are here. Members of results that certainly do not exist are reported by the checker.
 
 use trefoil_syntax::Diagnostic;
 
 use super::checked_reference::CheckedReference;
+use super::key;
 use super::unit::{FindingList, WorkflowUnit};
-use super::{key, result};
 use trefoil_front::names::{NameKind, PathResolution};
 
 /// Names that do not exist.
 pub fn find_unknown_names(unit: &WorkflowUnit<'_, '_>, found: &mut FindingList) {
     for (moment, used) in unit.texts.bound_references() {
-        judge(&CheckedReference { unit, names: unit.names, moment, used }, found);
+        judge(&CheckedReference { names: unit.names, moment, used }, found);
     }
 }
 
-fn judge(asked: &CheckedReference<'_, '_, '_>, found: &mut FindingList) {
+fn judge(asked: &CheckedReference<'_>, found: &mut FindingList) {
     let sorts = || asked.used.bound.entries.iter().map(|entry| entry.sort).enumerate();
     let of_interest = sorts().find(|(_, sort)| *sort != NameKind::Other);
     match of_interest {
-        Some((segment, NameKind::Step(state))) => {
-            found.extend(result::check_state_result(asked, segment, state));
+        Some((segment, NameKind::Step(_))) => {
             let before = segment.checked_sub(1).filter(|before| asked.segment_name(*before) == "state");
             found.extend(before.map(|before| asked.redundant_word_warning(before, &[asked.segment_name(segment)])));
         }
@@ -32,7 +31,7 @@ fn judge(asked: &CheckedReference<'_, '_, '_>, found: &mut FindingList) {
 }
 
 /// Names of the format itself.
-fn built_in(asked: &CheckedReference<'_, '_, '_>) -> Option<Diagnostic> {
+fn built_in(asked: &CheckedReference<'_>) -> Option<Diagnostic> {
     let unknown = |message: &str, help: &str| {
         let d = asked.path_warning("unresolved-name", message, help);
         Some(d.of_property())
@@ -61,7 +60,7 @@ fn built_in(asked: &CheckedReference<'_, '_, '_>) -> Option<Diagnostic> {
 }
 
 /// Feedback that no transition provides.
-fn always_empty(asked: &CheckedReference<'_, '_, '_>) -> Option<Diagnostic> {
+fn always_empty(asked: &CheckedReference<'_>) -> Option<Diagnostic> {
     use trefoil_ir::ValuePresence::Never;
     let entries = &asked.used.bound.entries;
     let feedback = (1..entries.len()).find(|i| asked.segment_name(*i) == "feedback")?;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use trefoil_syntax::Diagnostic;
-use trefoil_syntax::yaml::{YamlStyle, YamlText};
+use trefoil_syntax::yaml::YamlText;
 
+use crate::habits::find_shell_variable;
 use crate::text::lookalike;
 use trefoil_front::ManifestSource;
 use trefoil_front::agntz::manifest::{HttpToolRequest, TemplateTree};
@@ -66,7 +66,9 @@ pub fn check_request_values(
     if let Some(auth) = &http.auth {
         auth.collect_texts(&mut texts);
     }
-    texts.into_iter().for_each(|t| shell(file, t, found));
+    for text in texts {
+        found.extend(find_shell_variable(file.file, text, ""));
+    }
     if let Some(body) = &http.body {
         leaves(body, &mut |key, value| check_bare_name(file, names, value, PipelinePosition::End, key, found));
     }
@@ -81,33 +83,5 @@ fn leaves(node: &TemplateTree<'_>, see: &mut dyn FnMut(&str, &YamlText)) {
         }),
         TemplateTree::List(items) => items.iter().for_each(|inner| leaves(inner, see)),
         TemplateTree::Text(_) | TemplateTree::Data(_) => {}
-    }
-}
-
-/// An environment variable in shell notation: `$TOKEN`, `${TOKEN}`, `%TOKEN%`.
-fn shell(file: ManifestSource<'_>, text: &YamlText, found: &mut FindingList) {
-    let value = &*text.value;
-    for (start, _) in value.match_indices(['$', '%']) {
-        let rest = value.get(start..).unwrap_or_default();
-        let forms = [("${", "}"), ("$", ""), ("%", "%")];
-        let Some((left, right)) = forms.into_iter().find(|(left, _)| rest.starts_with(left)) else { continue };
-        let inner = rest.get(left.len()..).unwrap_or_default();
-        let end = inner.find(|c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_'));
-        let (name, behind) = inner.split_at(end.unwrap_or(inner.len()));
-        let named = name.len() > 2 && name.starts_with(|c: char| c.is_ascii_uppercase());
-        if !named || !behind.starts_with(right) {
-            continue;
-        }
-        let whole = start..start + left.len() + name.len() + right.len();
-        let place = text.source_span(whole.start as u32..whole.end as u32);
-        let straight = (place.end - place.start) as usize == whole.len();
-        let message = format!("`{left}{name}{right}` is text, so the environment is not read");
-        let d = Diagnostic::new_warning("not-a-placeholder", file.location_of(place), message);
-        let meant = format!("{{{{env.{name}}}}}");
-        found.push(match straight && text.style != YamlStyle::Plain {
-            true => d.with_suggestion(format!("write `{meant}`"), file.location_of(place), meant),
-            false => d.with_help(format!("write `{meant}`")),
-        });
-        return;
     }
 }

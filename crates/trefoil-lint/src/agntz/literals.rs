@@ -1,70 +1,22 @@
-//! Literals that were meant as something else: a comparison in a value, which is only text there, or a word that is
-//! also a name.
+//! A comparison in a value, which is only text there.
 
 use trefoil_ir::TextRole;
 use trefoil_syntax::Diagnostic;
-use trefoil_template::{ComparisonOperator, ConditionExpression, Template};
+use trefoil_template::Template;
 
 use trefoil_front::agntz::binding::AgentText;
-use trefoil_front::agntz::names::{AgntzScope, AgntzTextPurpose};
+use trefoil_front::agntz::names::AgntzTextPurpose;
 use trefoil_front::bound_text::{BoundText, ParsedContent};
 
 use super::FindingList;
 
-/// Checks a condition, or a value and the tests of its blocks.
+/// Checks a value.
 pub fn check_literals(AgentText { here, bound }: &AgentText, found: &mut FindingList) {
-    match &bound.content {
-        ParsedContent::Condition(condition) => find_unquoted_names(here, bound, condition.expression_tree(), found),
-        ParsedContent::Template(template) => {
-            template.inner_expressions().iter().for_each(|e| find_unquoted_names(here, bound, e, found));
-            let data = matches!(here.purpose, AgntzTextPurpose::Data | AgntzTextPurpose::Request)
-                && here.position == TextRole::Data;
-            if data && template.literal_text().is_none() {
-                found.extend(not_computed(bound, template, here.purpose == AgntzTextPurpose::Request));
-            }
-        }
-        ParsedContent::Broken { .. } => {}
-    }
-}
-
-/// An unquoted word that is also the name of a value, compared with a path.
-fn find_unquoted_names(
-    here: &AgntzScope,
-    bound: &BoundText,
-    expression: &ConditionExpression,
-    found: &mut FindingList,
-) {
-    match expression {
-        ConditionExpression::And(parts) | ConditionExpression::Or(parts) => {
-            parts.iter().for_each(|part| find_unquoted_names(here, bound, part, found));
-        }
-        ConditionExpression::Compare(operands, comparisons) => {
-            let ([ConditionExpression::Reference(r), ConditionExpression::Literal(word, at)]
-            | [ConditionExpression::Literal(word, at), ConditionExpression::Reference(r)]) = operands.as_slice()
-            else {
-                return;
-            };
-            let equality = matches!(comparisons.as_slice(), [ComparisonOperator::Equal | ComparisonOperator::NotEqual]);
-            let used = bound.uses.get(*r as usize).filter(|_| equality);
-            let (Some(word), Some(used), Some((at, _))) = (word.as_str(), used, bound.literal_location(*at)) else {
-                return;
-            };
-            let quoted = (at.span.end - at.span.start) as usize != word.len();
-            let root = word.split('.').next().unwrap_or_default();
-            // A step is often named after the route that leads to it, and the comparison is with the route.
-            let known = here.names.inputs.get(root).is_some();
-            // The word is one of the choices in the schema, so it is intended.
-            if quoted || !known || used.bound.value_type().allowed_values().is_some() || !here.has_path(word) {
-                return;
-            }
-            let message = format!("`{word}` is text here, so the value of `{word}` is not read");
-            let d = Diagnostic::new_info("not-a-placeholder", at, message);
-            found.push(d.with_help(format!(
-                "to compare `{}` with the value, write `{{{{{word}}}}}`; to compare with the text, put it in quotes",
-                used.reference.dotted_path()
-            )));
-        }
-        _ => {}
+    let ParsedContent::Template(template) = &bound.content else { return };
+    let data =
+        matches!(here.purpose, AgntzTextPurpose::Data | AgntzTextPurpose::Request) && here.position == TextRole::Data;
+    if data && template.literal_text().is_none() {
+        found.extend(not_computed(bound, template, here.purpose == AgntzTextPurpose::Request));
     }
 }
 

@@ -3,7 +3,6 @@
 
 pub mod agents;
 pub mod braces;
-pub mod copied;
 pub mod examples;
 pub mod indented;
 pub mod inert;
@@ -121,7 +120,6 @@ fn pipeline(
                 braces::check_bare_name(file, &bound.names, value, PipelinePosition::Step(index), &key.value, found);
             }
         }
-        copied::check_copied_entries(file, &bound.names, PipelinePosition::Step(index), map.iter().copied(), found);
     }
     if let Some(map) = &pipeline.output {
         output(file, bound, map, found);
@@ -139,9 +137,4 @@ fn output(file: ManifestSource<'_>, bound: &BoundAgent<'_>, map: &OutputMap<'_>,
             OutputMap::Map(_) => output(file, bound, value, found),
         }
     }
-    let texts = entries.iter().filter_map(|(key, value)| match value {
-        OutputMap::Text(source) => Some((*key, *source)),
-        OutputMap::Map(_) => None,
-    });
-    copied::check_copied_entries(file, &bound.names, PipelinePosition::End, texts, found);
 }

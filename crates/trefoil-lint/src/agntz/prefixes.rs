@@ -4,38 +4,8 @@ use std::sync::Arc;
 
 use trefoil_template::PathSegment;
 
+use crate::habits::{PathHabit, WrittenFormat, path_habit};
 use trefoil_front::agntz::names::{AgntzAgentNames, StepName};
-
-/// Prefixes of names.
-const PREFIXES: &[&str] = &[
-    "args",
-    "context",
-    "ctx",
-    "data",
-    "input",
-    "inputs",
-    "output",
-    "outputs",
-    "params",
-    "state",
-    "step",
-    "steps",
-    "this",
-    "var",
-    "variables",
-    "vars",
-    "workflow",
-];
-
-/// Other names of the namespaces.
-const NAMESPACES: &[(&str, &str)] = &[
-    ("ENV", "env"),
-    ("Env", "env"),
-    ("environment", "env"),
-    ("secret", "secrets"),
-    ("Secret", "secrets"),
-    ("Secrets", "secrets"),
-];
 
 /// A path in the notation of another system: up to which segment it is wrong, and the replacement.
 pub fn foreign_prefix(
@@ -48,12 +18,13 @@ pub fn foreign_prefix(
     if name == "process" && &**next == "env" && path.len() > 2 {
         return Some((1, "env".into()));
     }
-    if let Some((_, meant)) = NAMESPACES.iter().find(|(other, _)| *other == name && path.len() == 2) {
-        return Some((0, (*meant).into()));
+    match path_habit(WrittenFormat::Agntz, name)? {
+        PathHabit::Instead(meant) => return (path.len() == 2).then(|| (0, meant.into())),
+        PathHabit::BeforeNames | PathHabit::BeforeResults | PathHabit::BeforeContext => {}
     }
     let known = names.contains(next)
         || scope.steps_named(next).iter().any(|i| scope.steps.get(*i).is_some_and(|s| names.contains(&s.key)));
-    (PREFIXES.contains(&name) && known).then(|| (1, next.clone()))
+    known.then(|| (1, next.clone()))
 }
 
 /// The path to a part of a step's output with this name, if exactly one step has it.

@@ -2,21 +2,15 @@
 //! called from one list. None of them affects a run.
 
 mod agents;
-mod answers;
 mod calls;
-mod count;
 mod cycles;
 mod edges;
 mod fallbacks;
 mod headers;
-mod instances;
 mod list;
 mod names;
-mod patience;
-mod portability;
 mod references;
 mod subject;
-mod swarm;
 mod when;
 
 use trefoil_syntax::Diagnostic;
@@ -27,7 +21,7 @@ use trefoil_front::sirenspec::SirenUnits;
 type SirenspecFinder = fn(&CheckedWorkflow<'_>, &mut FindingList);
 
 /// All finders.
-const RULES: [SirenspecFinder; 14] = [
+const RULES: [SirenspecFinder; 9] = [
     edges::check_edges,
     fallbacks::check_fallbacks,
     cycles::check_cycles,
@@ -36,12 +30,7 @@ const RULES: [SirenspecFinder; 14] = [
     calls::check_calls,
     names::check_workflow_names,
     list::check_lists,
-    count::check_swarm_sizes,
-    instances::check_instances,
-    swarm::check_swarms,
     when::check_conditions,
-    answers::check_answer_tests,
-    patience::check_timeouts,
 ];
 
 /// The mistakes in everything that can be reached from entries. A file with several roles is checked in each, because
@@ -52,13 +41,6 @@ pub fn check_sirenspec(units: &SirenUnits<'_>) -> Vec<Diagnostic> {
     for subject in subjects(units) {
         RULES.iter().for_each(|rule| rule(&subject, &mut found));
     }
-    found
-}
-
-/// Differences from the published original system.
-pub fn find_differences(units: &SirenUnits<'_>) -> Vec<Diagnostic> {
-    let mut found = Vec::new();
-    subjects(units).for_each(|subject| portability::check_portability(&subject, &mut found));
     found
 }
 

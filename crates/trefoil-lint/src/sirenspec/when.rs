@@ -1,11 +1,8 @@
-//! Operators in an edge's condition that do not do what people expect: `is` does not compare values, and `in` finds
-//! substrings.
+//! `is` in an edge's condition, which does not compare values.
 
 use std::ops::Range;
 
-use trefoil_ir::solver::TestTree;
 use trefoil_syntax::Diagnostic;
-use trefoil_template::{ComparisonOperator, Condition, ConditionExpression, Value};
 
 use super::subject::{CheckedWorkflow, FindingList};
 use trefoil_front::bound_text::BoundText;
@@ -13,9 +10,8 @@ use trefoil_front::bound_text::BoundText;
 /// Checks every valid condition.
 pub fn check_conditions(subject: &CheckedWorkflow<'_>, found: &mut FindingList) {
     for bound in subject.texts.all_texts() {
-        if let Some(cond) = bound.text.as_condition().filter(|cond| !cond.is_constant()) {
+        if bound.text.as_condition().is_some_and(|condition| !condition.is_constant()) {
             identity(&bound.text, found);
-            containment(&bound.text, cond, found);
         }
     }
 }
@@ -30,26 +26,6 @@ fn identity(text: &BoundText, found: &mut FindingList) {
         let d =
             Diagnostic::new_warning("misleading-operator", at, message).with_help(format!("use `{meant}` to compare"));
         found.push(d.with_safe_fix(format!("write `{meant}`"), at, meant));
-    }
-}
-
-/// `in` before a text.
-fn containment(text: &BoundText, cond: &Condition, found: &mut FindingList) {
-    for test in TestTree::from_expression(cond.expression_tree(), true).all_tests() {
-        let Some((
-            ComparisonOperator::In | ComparisonOperator::NotIn,
-            ConditionExpression::Literal(Value::Str(whole), at),
-        )) = test.compared
-        else {
-            continue;
-        };
-        if matches!(test.left, ConditionExpression::Literal(..)) || is_item(cond, test.left) {
-            continue;
-        }
-        let at = text.literal_location(*at).map_or(text.at, |(at, _)| at);
-        let message = format!("`in` with the text `{whole}` accepts every part of it, even an empty one");
-        let d = Diagnostic::new_warning("misleading-operator", at, message);
-        found.push(d.with_help(format!("for a list of one write `(\"{whole}\",)`, or compare with `==`")));
     }
 }
 
@@ -88,18 +64,6 @@ fn identities(text: &str) -> Vec<Range<usize>> {
         }
     }
     found
-}
-
-/// Whether a value is an element of another one that is never empty: one character of a text.
-fn is_item(cond: &Condition, value: &ConditionExpression) -> bool {
-    match value {
-        ConditionExpression::Index(..) => true,
-        ConditionExpression::Reference(r) => {
-            let last = cond.references().get(*r as usize).and_then(|r| r.path.last());
-            last.is_some_and(|s| s.name.bytes().all(|b| b.is_ascii_digit()))
-        }
-        _ => false,
-    }
 }
 
 #[cfg(test)]

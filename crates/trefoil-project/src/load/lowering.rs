@@ -481,7 +481,6 @@ impl LoadedFolder {
         }
         for (front, entries) in by_dialect.into_values() {
             let compiled = front.compile_documents(&self.project, &entries, self.facts);
-            made.findings.extend(trefoil_lint::find_if_asked(&compiled));
             let linked = trefoil_lint::link_with_findings(compiled);
             made.findings.extend(linked.found);
             made.facts.merge_from(linked.facts);

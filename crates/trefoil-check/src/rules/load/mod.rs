@@ -15,7 +15,6 @@ macro_rules! load {
             run: load!(@run $($run)?),
         },)*]
     };
-    (@level Off) => { None };
     (@level $level:ident) => { Some(FindingSeverity::$level) };
     (@run) => { RuleSource::Load };
     (@run $run:ident) => { RuleSource::$run };
@@ -23,7 +22,7 @@ macro_rules! load {
     (@strict $strict:ident) => { Some(FindingSeverity::$strict) };
 }
 
-/// Name, group, usual severity (`Off`: only on request), the one with `--strict` if different, and `Place` if a finding depends on
+/// Name, group, usual severity, the one with `--strict` if different, and `Place` if a finding depends on
 /// its own place only.
 pub(super) static RULES: &[Rule] = load! {
     "project-file" Form Warning Error;
@@ -93,9 +92,7 @@ pub(super) static RULES: &[Rule] = load! {
     "not-computed" Form Warning Error;
     "unused" Form Warning;
     "redundant" Form Warning;
-    "unlikely-timeout" Form Warning;
     "conflicting-limits" Form Warning;
-    "portability" Form Off;
     "misleading-operator" Form Warning Error, Place;
     "swallowed-key" Form Warning Error;
     "condition-empty" Form Error, Place;
@@ -114,16 +111,12 @@ pub(super) static RULES: &[Rule] = load! {
     "invalid-schema" Types Error;
     "wrong-default" Types Warning Error;
     "schema-mismatch" Types Warning Error;
-    "missing-score" Types Warning Error;
     "bad-fan-out" Types Error;
-    "text-as-boolean" Types Warning Error;
     "missing-input" Types Error Error;
     "unknown-input" Types Error;
-    "copied-value" Names Info Warning;
     "unknown-reference" Flow Error Error;
     "ambiguous-reference" Flow Error;
     "reference-cycle" Flow Error;
-    "unknown-answer" Flow Warning Error;
     "edge-cycle" Flow Error;
     "circular-ref" Flow Error;
     "invalid-reference" Flow Error;

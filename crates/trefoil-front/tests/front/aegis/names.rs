@@ -218,13 +218,7 @@ fn a_slip_of_the_pen_in_a_known_name_is_a_warning() {
         (
             "{{feedback}}",
             expect![[r#"
-                warning flow.yaml 13:46 unresolved-name: nothing in this manifest defines `feedback` (did you mean `state.feedback`?) {maybe: "state.feedback"}
-            "#]],
-        ),
-        (
-            "{{COMMAND.output.stdot}} {{COMMAND.output.status_line}}",
-            expect![[r#"
-                warning flow.yaml 13:46 unresolved-name: the result of `COMMAND` has no `stdot`, unless the command prints JSON with this field (did you mean `COMMAND.output.stdout`?) {maybe: flow.yaml 13:61 "stdout"}
+                warning flow.yaml 13:46 unresolved-name: nothing in this manifest defines `feedback` (defined: `language`, `summary`; if the start input has `feedback`, declare it in `input_schema`)
             "#]],
         ),
     ] {

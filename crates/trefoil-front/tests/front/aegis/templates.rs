@@ -129,9 +129,9 @@ fn a_bare_word_for_a_helper_is_a_text_without_quotes() {
     B: { kind: Human, prompt: "{{default input.goal none}} {{default input.goal workflow.context.goal}}", transitions: [{ target: END }] }
 "#,
         expect![[r#"
-            warning 9:53 unresolved-name: `none` is not defined: without quotes it is the name of a value {maybe: write `"none"` for the text: "\"none\""}
-            warning 9:81 unresolved-name: `done` is not defined: without quotes it is the name of a value {maybe: write `"done"` for the text: "\"done\""}
-            warning 10:53 unresolved-name: `none` is not defined: without quotes it is the name of a value {maybe: write `'none'` for the text: "'none'"}
+            warning 9:53 unresolved-name: neither the context, the input nor a state defines `none`
+            warning 9:81 unresolved-name: neither the context, the input nor a state defines `done`
+            warning 10:53 unresolved-name: neither the context, the input nor a state defines `none`
         "#]],
     );
 }

@@ -1,6 +1,6 @@
 //! Models: names, makers and timeouts.
 
-use expect_test::{Expect, expect};
+use expect_test::expect;
 
 use super::support::{MODEL, check, check_one, silent};
 
@@ -141,31 +141,6 @@ fn a_model_is_one_that_answers() {
             warning 2:7 refused: `kind: image` is not supported yet: a run that can reach it does not start (create images outside the workflow)
         "#]],
     );
-}
-
-#[test]
-fn a_time_is_in_milliseconds() {
-    let agent = |ms: u32| format!("id: a\nkind: llm\n{MODEL}\ninstruction: Hi.\nprompt: Hi.\ntimeoutMs: {ms}\n");
-    check_one(
-        &agent(60),
-        expect![[r#"
-            warning 6:12 unlikely-timeout: `timeoutMs` is 60 ms; hardly any model answers in that time (write `60000` for 60 seconds) {maybe: "60000"}
-        "#]],
-    );
-    silent(&agent(2000), "out-of-range");
-    // A small local model may be fast enough.
-    silent(&agent(800), "out-of-range");
-    let pipeline = |when: &str| format!("id: p\nkind: sequential\ntimeoutMs: 30\nsteps: [ {{ ref: a{when} }} ]\n");
-    let both = |when: &str, expected: Expect| check(&[("p.yaml", &pipeline(when)), ("a.yaml", &agent(2000))], expected);
-    both(
-        "",
-        expect![[r#"
-            warning p.yaml 3:12 unlikely-timeout: `timeoutMs` is 30 ms; hardly any model answers in that time (write `30000` for 30 seconds) {maybe: "30000"}
-        "#]],
-    );
-    both(", when: \"{{env.X}}\"", expect![""]);
-    let tool = "id: t\nkind: tool\ntimeoutMs: 60\ntool: { kind: local, name: t }\n";
-    silent(tool, "out-of-range");
 }
 
 #[test]

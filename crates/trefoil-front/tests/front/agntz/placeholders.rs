@@ -280,7 +280,6 @@ fn a_word_that_is_a_name_too_is_a_text() {
         &pipeline("string", "{{language}} == other"),
         expect![[r#"
             error 4:17 unknown-reference: no manifest in this folder has the id `c` (this folder has no other manifest)
-            info 4:43 not-a-placeholder: `other` is text here, so the value of `other` is not read (to compare `language` with the value, write `{{other}}`; to compare with the text, put it in quotes)
         "#]],
     );
     for when in ["{{language}} == 'other'", "{{language}} == en", "{{language}} == {{other}}"] {

@@ -327,7 +327,6 @@ fn what_surrounds_an_agent_is_looked_at() {
         &callback("https://example.com", "{{secrets.CB}}"),
         expect![[r#"
             warning 5:10 refused: `kind: callback` is not supported yet: a run that can reach it does not start (call its address with an http tool)
-            warning 5:73 not-a-placeholder: `secret` must be the name of a signing secret, not a template {maybe: "CB"}
         "#]],
     );
     check_one(
@@ -341,7 +340,6 @@ fn what_surrounds_an_agent_is_looked_at() {
         &callback("https://example.com/{{env.ID}}", "cb"),
         expect![[r#"
             warning 5:10 refused: `kind: callback` is not supported yet: a run that can reach it does not start (call its address with an http tool)
-            warning 5:42 not-a-placeholder: the URL of a callback cannot be a template (write the URL to call)
         "#]],
     );
     silent(&callback("https://example.com", "cb"), "not-a-placeholder");

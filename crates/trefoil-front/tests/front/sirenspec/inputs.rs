@@ -213,14 +213,6 @@ fn an_input_of_a_sub_workflow_that_is_misspelt() {
 
 #[test]
 fn numbers_that_do_not_fit() {
-    let size = "nodes: {n: {type: factory, agent: a, swarm_size: '{{ inputs.message }}', writes: output.n}}\n";
-    check_one(
-        &flow("{{ index }}", &format!("{size}input: {{message: bakeries}}\n")),
-        expect![[r#"
-            warning 3:54 bad-fan-out: the default of `inputs.message` is not a number of instances: `bakeries` (write a whole number from 1 to 100) [4:9 the default]
-        "#]],
-    );
-    check_one(&flow("{{ index }}", &format!("{size}input: {{message: '3'}}\n")), expect![""]);
     let retry = |delays: &str| {
         flow("s", &format!("nodes: {{n: {{agent: a, writes: output.n, retry: {{max_attempts: 2, {delays}}}}}}}\n"))
     };

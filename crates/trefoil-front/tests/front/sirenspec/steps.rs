@@ -1,7 +1,5 @@
 //! The lowering of nodes: user messages, contexts, policies, guardrails.
 
-use expect_test::{Expect, expect};
-
 use super::support::{flow, lines_with};
 
 /// The lines of a workflow's program that contain one of these words.
@@ -164,39 +162,5 @@ fn people_and_tools() {
             "timeout 3000 ms",
             "on failure use null",
         ]
-    );
-}
-
-#[test]
-fn a_number_of_instances_that_can_be_none_is_found() {
-    let size = |size: &str, input: &str| {
-        format!(
-            "version: \"0.1\"\nagents: {{a: {{model: \"openai:m\", system: s}}}}\nnodes:\n  f: {{type: factory, agent: a, swarm_size: \"{size}\", writes: output.f}}\ninput: {{message: m, n: {input}}}\n"
-        )
-    };
-    let found =
-        |size_of: &str, input: &str, expected: Expect| super::support::check_one(&size(size_of, input), expected);
-    found("{{ inputs.n }}", "3", expect![""]);
-    found("1{{ inputs.n }}", "0", expect![""]);
-    found(
-        "{{ inputs.n }} x",
-        "3",
-        expect![[r#"
-            error 4:44 bad-fan-out: `swarm_size` must be a whole number, but `{{ inputs.n }} x` cannot be one (write a number, or a single placeholder)
-        "#]],
-    );
-    found(
-        "{{ inputs.n }}",
-        "three",
-        expect![[r#"
-            warning 4:48 bad-fan-out: the default of `inputs.n` is not a number of instances: `three` (write a whole number from 1 to 100) [5:21 the default]
-        "#]],
-    );
-    found(
-        "{{ inputs.n | default('three') }}",
-        "3",
-        expect![[r#"
-            warning 4:48 bad-fan-out: the default of `swarm_size` is not a number of instances: `three` (write a whole number from 1 to 100)
-        "#]],
     );
 }

@@ -3,14 +3,9 @@
 use std::sync::Arc;
 
 use super::name::NameReference;
+use crate::habits::{PathHabit, WrittenFormat, path_habit};
 use trefoil_front::sirenspec::manifest::{NodeKind, StateTree};
 use trefoil_front::sirenspec::names::types;
-
-/// Prefixes of node ids in other systems.
-const BEFORE_NODES: [&str; 7] = ["nodes", "steps", "outputs", "context", "results", "state", "agents"];
-
-/// Names of other systems for the message of a run.
-const MESSAGES: [&str; 4] = ["input", "prompt", "query", "question"];
 
 /// The intended path: an input without `inputs`, a node under `nodes`, a swarm's agent without its node, a path of the
 /// other tree.
@@ -26,8 +21,8 @@ pub fn intended_path(name: NameReference<'_, '_>, root: StateTree, base: usize) 
     if name.workflow_names().inputs.find_field(first).is_some() {
         return Some(format!("inputs.{}", words.join(".")));
     }
-    if rest.is_empty() && MESSAGES.contains(first) {
-        return Some("inputs.message".to_owned());
+    if let (Some(PathHabit::Instead(path)), []) = (path_habit(WrittenFormat::Sirenspec, first), rest) {
+        return Some(path.to_owned());
     }
     own_agent(name, &words).or_else(|| agent_of_node(name, first, rest)).or_else(|| behind_word(name, first, rest))
 }
@@ -114,7 +109,10 @@ fn answer_path(words: Option<&[&str]>) -> String {
 
 /// A node after a prefix of another system.
 fn behind_word(name: NameReference<'_, '_>, first: &str, rest: &[&str]) -> Option<String> {
-    let (node, more) = rest.split_first().filter(|_| BEFORE_NODES.contains(&first))?;
+    if path_habit(WrittenFormat::Sirenspec, first) != Some(PathHabit::BeforeResults) {
+        return None;
+    }
+    let (node, more) = rest.split_first()?;
     name.workflow_names().node_of(node)?;
     match more.is_empty() {
         true => Some(format!("{node}.output")),
