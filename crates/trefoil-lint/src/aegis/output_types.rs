@@ -1,8 +1,8 @@
 //! Values in `output_template` that `output_schema` does not accept. Only the type of a placeholder's value is known,
 //! so a finding means that the value can never match.
 
-use trefoil_ir::types::{ObjectType, ValueKind, ValueKinds, ValueType};
-use trefoil_syntax::yaml::{self, YamlNode, YamlScalar, YamlText};
+use trefoil_ir::types::{ValueKind, ValueKinds, ValueType};
+use trefoil_syntax::yaml::{YamlNode, YamlNodeKind, YamlScalar, YamlText};
 use trefoil_syntax::{Diagnostic, Span};
 use trefoil_template::{Value, read_json};
 
@@ -15,7 +15,8 @@ use trefoil_front::yaml_reader::to_value;
 /// Compares every key with its property.
 pub fn check_output_types(unit: &WorkflowUnit<'_, '_>, found: &mut FindingList) {
     let (Some(node), Some(schema)) = (&unit.workflow.output_template, &unit.workflow.output_schema) else { return };
-    for entry in node.as_mapping().into_iter().flat_map(|m| &m.entries) {
+    let Some(mapping) = node.as_mapping() else { return };
+    for entry in &mapping.entries {
         let key = &*entry.key.value;
         let Some((_, declared)) = schema.of.object_members().find(|(p, _)| &***p == key) else { continue };
         for (at, why) in find_mismatches(unit, declared, &entry.value, true) {
@@ -28,37 +29,54 @@ pub fn check_output_types(unit: &WorkflowUnit<'_, '_>, found: &mut FindingList) 
 
 /// The parts of a value that do not match. `top`: the top level, where a run converts texts to the declared type.
 fn find_mismatches(unit: &WorkflowUnit<'_, '_>, wanted: &ValueType, node: &YamlNode, top: bool) -> Vec<(Span, String)> {
-    let whole = |kind: ValueKind| {
-        let kinds = wanted.value_kinds().filter(|all| !all.contains(kind))?;
-        Some(vec![(node.span, type_mismatch_text(kinds, kind.display_name()))])
+    let kind = match &*node.kind {
+        YamlNodeKind::Mapping(_) => ValueKind::Object,
+        YamlNodeKind::Sequence(_) => ValueKind::List,
+        YamlNodeKind::Scalar(scalar, text) => {
+            let why = match scalar {
+                YamlScalar::Str => of_text(unit, wanted, text, top),
+                _ => wanted.explain_rejection(&to_value(node)),
+            };
+            return why.into_iter().map(|why| (node.span, why)).collect();
+        }
     };
-    match &*node.kind {
-        yaml::YamlNodeKind::Mapping(mapping) => whole(ValueKind::Object).unwrap_or_else(|| {
-            let declared = wanted.as_object();
-            let member = |name: &str| declared.and_then(|object| object.members.get(name));
-            let required = declared.and_then(|object| object.required.as_ref());
-            let absent = required.into_iter().flatten().filter(|name| mapping.get(name).is_none());
-            let absent = absent.map(|name| (node.span, format!("it needs `{name}`")));
-            let closed = declared.is_some_and(ObjectType::is_closed);
-            let extra = mapping.entries.iter().filter(|e| closed && member(&e.key.value).is_none());
-            let extra = extra.map(|e| (e.key.span, format!("`{}` is not declared", e.key.value)));
-            let inner = mapping.entries.iter().filter_map(|e| Some((member(&e.key.value)?, &e.value)));
-            let inner = inner.flat_map(|(wanted, node)| find_mismatches(unit, wanted, node, false));
-            absent.chain(extra).chain(inner).collect()
-        }),
-        yaml::YamlNodeKind::Sequence(items) => {
-            whole(ValueKind::List).unwrap_or_else(|| match wanted.as_list().and_then(|list| list.rest.as_ref()) {
-                Some(of) => items.iter().flat_map(|item| find_mismatches(unit, of, item, false)).collect(),
-                None => Vec::new(),
-            })
-        }
-        yaml::YamlNodeKind::Scalar(YamlScalar::Str, text) => {
-            of_text(unit, wanted, text, top).into_iter().map(|why| (node.span, why)).collect()
-        }
-        yaml::YamlNodeKind::Scalar(..) => {
-            wanted.explain_rejection(&to_value(node)).into_iter().map(|why| (node.span, why)).collect()
-        }
+    if let Some(kinds) = wanted.value_kinds()
+        && !kinds.contains(kind)
+    {
+        return vec![(node.span, type_mismatch_text(kinds, kind.display_name()))];
     }
+    let mut found = Vec::new();
+    match &*node.kind {
+        YamlNodeKind::Mapping(mapping) => {
+            let Some(declared) = wanted.as_object() else { return found };
+            for name in declared.required.iter().flatten() {
+                if mapping.get(name).is_none() {
+                    found.push((node.span, format!("it needs `{name}`")));
+                }
+            }
+            for entry in &mapping.entries {
+                if declared.is_closed() && !declared.members.contains_key(&*entry.key.value) {
+                    found.push((entry.key.span, format!("`{}` is not declared", entry.key.value)));
+                }
+            }
+            for entry in &mapping.entries {
+                if let Some(member) = declared.members.get(&*entry.key.value) {
+                    found.extend(find_mismatches(unit, member, &entry.value, false));
+                }
+            }
+        }
+        YamlNodeKind::Sequence(items) => {
+            if let Some(list) = wanted.as_list()
+                && let Some(of) = &list.rest
+            {
+                for item in items {
+                    found.extend(find_mismatches(unit, of, item, false));
+                }
+            }
+        }
+        YamlNodeKind::Scalar(..) => {}
+    }
+    found
 }
 
 /// Why a text never matches, considering what its placeholders can print.
@@ -69,9 +87,12 @@ fn of_text(unit: &WorkflowUnit<'_, '_>, wanted: &ValueType, text: &YamlText, top
     let kinds = wanted.solid_kinds()?;
     let constant = !written.contains(PLACEHOLDER);
     if !top || kinds.contains(ValueKind::Text) {
-        return wanted.explain_rejection(&Value::Str(text.value.clone())).filter(|_| constant);
+        return if constant { wanted.explain_rejection(&Value::Str(text.value.clone())) } else { None };
     }
-    let kind = kinds.iter().next().filter(|kind| kinds.is_only(*kind))?;
+    let kind = kinds.iter().next()?;
+    if !kinds.is_only(kind) {
+        return None;
+    }
     if constant {
         return match converted(kind, written) {
             Some(value) => wanted.explain_rejection(&value),
@@ -80,14 +101,16 @@ fn of_text(unit: &WorkflowUnit<'_, '_>, wanted: &ValueType, text: &YamlText, top
     }
     // The type of a helper's result is not known here.
     let path = written == PLACEHOLDER && is_path(text.value.trim().trim_matches(['{', '}']).trim());
-    if bound.as_template().is_some_and(|template| template.is_single()) {
+    if matches!(bound.as_template(), Some(template) if template.is_single()) {
         if !path {
             return None;
         }
         let given = bound.value_type().solid_kinds()?;
         // A text may contain the required value.
-        let never = !given.contains(kind) && !given.contains(ValueKind::Text);
-        return never.then(|| type_mismatch_text(kinds, &given.to_string()));
+        if given.contains(kind) || given.contains(ValueKind::Text) {
+            return None;
+        }
+        return Some(type_mismatch_text(kinds, &given.to_string()));
     }
     let begins = match kind {
         ValueKind::List => written.starts_with('['),
@@ -95,17 +118,18 @@ fn of_text(unit: &WorkflowUnit<'_, '_>, wanted: &ValueType, text: &YamlText, top
         _ => !written.replace(PLACEHOLDER, "").contains(char::is_alphabetic),
     };
     // A list or an object may start with a placeholder.
-    let may = begins || matches!(kind, ValueKind::List | ValueKind::Object) && written.starts_with(PLACEHOLDER);
-    (!may).then(|| type_mismatch_text(kinds, "text around a placeholder"))
+    if begins || matches!(kind, ValueKind::List | ValueKind::Object) && written.starts_with(PLACEHOLDER) {
+        return None;
+    }
+    Some(type_mismatch_text(kinds, "text around a placeholder"))
 }
 
 /// The value to which a run converts a text.
 fn converted(kind: ValueKind, text: &str) -> Option<Value> {
-    let value: Value = match kind {
-        ValueKind::Boolean if !matches!(text, "true" | "false") => return None,
-        _ => read_json(text).ok()?,
-    };
-    Some(value)
+    match kind {
+        ValueKind::Boolean if !matches!(text, "true" | "false") => None,
+        _ => read_json(text).ok(),
+    }
 }
 
 fn type_mismatch_text(kinds: ValueKinds, given: &str) -> String {

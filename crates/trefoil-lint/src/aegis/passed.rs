@@ -82,7 +82,10 @@ impl UnitMentions {
             let calls = calls(&document.root);
             let mut add = |unit: AegisUnitKind, name: &YamlText, input: Option<&PassedInput>, intent: bool| {
                 let place = Location::new(document.file, name.content_span());
-                for callee in seen.find_documents(unit, &name.value).into_iter().filter(|_| Some(place) != own) {
+                if Some(place) == own {
+                    return;
+                }
+                for callee in seen.find_documents(unit, &name.value) {
                     by_unit.entry(callee).or_default().push(UnitMention { at: place, input: input.cloned(), intent });
                 }
             };
@@ -98,9 +101,10 @@ impl UnitMentions {
                     YamlNodeKind::Mapping(mapping) => stack.extend(mapping.entries.iter().map(|entry| &entry.value)),
                     YamlNodeKind::Sequence(items) => stack.extend(items),
                     YamlNodeKind::Scalar(_, text) if known.contains(&text.span.start) => {}
-                    YamlNodeKind::Scalar(_, text) => [AegisUnitKind::Agent, AegisUnitKind::Workflow]
-                        .iter()
-                        .for_each(|unit| add(*unit, text, None, true)),
+                    YamlNodeKind::Scalar(_, text) => {
+                        add(AegisUnitKind::Agent, text, None, true);
+                        add(AegisUnitKind::Workflow, text, None, true);
+                    }
                 }
             }
         }
@@ -109,11 +113,15 @@ impl UnitMentions {
 
     /// The callers of a unit; `None`: there are none, or some pass something unknown.
     fn callers(&self, document: usize) -> Option<Vec<UnitCaller<'_>>> {
-        let mentions = self.by_unit.get(&document).filter(|all| !all.is_empty() && !self.open)?;
-        let callers = mentions
-            .iter()
-            .map(|mention| Some(UnitCaller { at: mention.at, input: mention.input.as_ref()?, intent: mention.intent }));
-        callers.collect()
+        let mentions = self.by_unit.get(&document)?;
+        if mentions.is_empty() || self.open {
+            return None;
+        }
+        let mut callers = Vec::with_capacity(mentions.len());
+        for mention in mentions {
+            callers.push(UnitCaller { at: mention.at, input: mention.input.as_ref()?, intent: mention.intent });
+        }
+        Some(callers)
     }
 }
 
@@ -126,29 +134,46 @@ struct UnitCaller<'m> {
 
 /// The calls of agents and workflows in the states of a document, with the texts that they pass.
 fn calls(root: &YamlNode) -> Vec<StateCall<'_>> {
-    let states = (|| root.as_mapping()?.get("spec")?.value.as_mapping()?.get("states"))();
-    let Some(states) = states.map(|entry| &entry.value) else { return Vec::new() };
-    let named = states.as_mapping().map(|m| m.entries.iter().map(|e| &e.value).collect::<Vec<_>>());
-    let states = named.unwrap_or_else(|| states.as_sequence().unwrap_or_default().iter().collect());
     let mut found = Vec::new();
-    for state in states.into_iter().filter_map(YamlNode::as_mapping) {
+    for state in state_mappings(root).unwrap_or_default() {
         found.extend(call(state));
-        let each = |key| state.get(key).and_then(|entry| entry.value.as_sequence()).unwrap_or_default().iter();
-        found.extend(each("agents").filter_map(YamlNode::as_mapping).filter_map(call));
-        let judges = ["judges", "judges_for_parallel"].into_iter().flat_map(each).filter_map(YamlNode::as_mapping);
-        found.extend(judges.filter_map(call).map(|call| StateCall { input: Some(PassedInput::Answer), ..call }));
+        for (key, is_judge) in [("agents", false), ("judges", true), ("judges_for_parallel", true)] {
+            let Some(YamlNodeKind::Sequence(items)) = state.get(key).map(|entry| &*entry.value.kind) else { continue };
+            for item in items {
+                let Some(mut call) = item.as_mapping().and_then(call) else { continue };
+                if is_judge {
+                    call.input = Some(PassedInput::Answer);
+                }
+                found.push(call);
+            }
+        }
     }
     found
 }
 
+/// The states of a document, by name or in a list.
+fn state_mappings(root: &YamlNode) -> Option<Vec<&YamlMapping>> {
+    let states = &root.as_mapping()?.get("spec")?.value.as_mapping()?.get("states")?.value;
+    let nodes: Vec<&YamlNode> = match &*states.kind {
+        YamlNodeKind::Mapping(mapping) => mapping.entries.iter().map(|entry| &entry.value).collect(),
+        YamlNodeKind::Sequence(items) => items.iter().collect(),
+        YamlNodeKind::Scalar(..) => return None,
+    };
+    Some(nodes.into_iter().filter_map(YamlNode::as_mapping).collect())
+}
+
 fn call(of: &YamlMapping) -> Option<StateCall<'_>> {
-    let text = |keys: &[&str]| keys.iter().find_map(|key| of.get(key)?.value.as_string());
-    let input = text(&["input", "input_template"]).cloned().map(PassedInput::Written);
-    let (unit, name) = match text(&["agent", "agent_id"]) {
+    let input = text_of(of, &["input", "input_template"]).cloned().map(PassedInput::Written);
+    let (unit, name) = match text_of(of, &["agent", "agent_id"]) {
         Some(name) => (AegisUnitKind::Agent, name),
-        None => (AegisUnitKind::Workflow, text(&["workflow_id", "workflow"])?),
+        None => (AegisUnitKind::Workflow, text_of(of, &["workflow_id", "workflow"])?),
     };
     Some(StateCall { unit, name, input, intent: of.get("intent").is_some() })
+}
+
+/// The text under the first of these keys that has one.
+fn text_of<'n>(mapping: &'n YamlMapping, keys: &[&str]) -> Option<&'n YamlText> {
+    keys.iter().find_map(|key| mapping.get(key)?.value.as_string())
 }
 
 /// What the prompt of an agent reads though no call passes it: fields if it gets only text, optional fields of an object, the
@@ -159,21 +184,19 @@ pub fn check_agent_fields(
     at: usize,
     found: &mut FindingList,
 ) {
-    let uses = || unit.texts.bound_references().map(|(_, used)| used);
     let schema = unit.names.prompt.declared.schema.as_ref();
-    let fields = fields(uses(), FREE);
-    let mut texts = unit.texts.rendered_texts();
-    let intent = texts.find_map(|text| {
-        let gap = |used: &&BoundReference| used.segment_name(0) == "intent" && !used.reference.guarded;
-        text.uses.iter().find(|used| gap(used) && is_amid_words(&text.source.value, used.reference.span.start))
-    });
+    let fields = fields(unit.texts.bound_references().map(|(_, used)| used), FREE);
+    let intent = missed_intent(unit);
     if fields.is_empty() && intent.is_none() {
         return;
     }
     let Some(callers) = mentions.callers(at) else { return };
     let name = &unit.agent.identity.name;
     let objects: Option<Vec<BTreeSet<Arc<str>>>> = callers.iter().map(|caller| caller.input.fields()).collect();
-    let passes = |field: &str| objects.as_ref().is_none_or(|all| all.iter().any(|fields| fields.contains(field)));
+    let passes = |field: &str| match &objects {
+        Some(objects) => objects.iter().any(|fields| fields.contains(field)),
+        None => true,
+    };
     for (used, field) in fields {
         let (message, help) = match schema {
             None => (
@@ -183,10 +206,12 @@ pub fn check_agent_fields(
                 ),
             ),
             Some(schema) => {
-                let declared = schema.declared_properties().find(|(property, _)| &***property == field);
-                let optional =
-                    declared.is_some_and(|(_, of)| of.get("default").is_none()) && !schema.requires_property(field);
-                if !optional || used.reference.guarded || passes(field) {
+                let Some((_, declared)) = schema.declared_properties().find(|(property, _)| &***property == field)
+                else {
+                    continue;
+                };
+                let is_optional = declared.get("default").is_none() && !schema.requires_property(field);
+                if !is_optional || used.reference.guarded || passes(field) {
                     continue;
                 }
                 (
@@ -201,13 +226,31 @@ pub fn check_agent_fields(
         found.push(label_callers(d, &callers).with_help(help));
     }
     // A text that may be an object can have one as well.
-    let within = || schema.is_some_and(|schema| schema.of_objects()) && passes("intent");
-    if let Some(used) = intent.filter(|_| callers.iter().all(|caller| !caller.intent) && !within()) {
+    let within = || matches!(schema, Some(schema) if schema.of_objects()) && passes("intent");
+    if let Some(used) = intent
+        && !callers.iter().any(|caller| caller.intent)
+        && !within()
+    {
         let message = format!("`intent` is always empty: no call of `{name}` passes one");
         let d = Diagnostic::new_warning("missing-input", used.at, message);
         let help = "write `intent: ...` in the state, or print it in `{{#if intent}}`";
         found.push(label_callers(d, &callers).with_help(help));
     }
+}
+
+/// A place where the prompt prints the intent among other words, without testing whether there is one.
+fn missed_intent<'u>(unit: &'u AgentUnit<'_, '_>) -> Option<&'u BoundReference> {
+    for text in unit.texts.rendered_texts() {
+        for used in &text.uses {
+            if used.segment_name(0) == "intent"
+                && !used.reference.guarded
+                && is_amid_words(&text.source.value, used.reference.span.start)
+            {
+                return Some(used);
+            }
+        }
+    }
+    None
 }
 
 /// Fields that a workflow reads from its start input, though each caller passes a text or an object without them.
@@ -222,8 +265,11 @@ pub fn check_workflow_fields(
         return;
     }
     let Some(callers) = mentions.callers(at) else { return };
-    let passed: Option<Vec<BTreeSet<Arc<str>>>> = callers.iter().map(|caller| caller.input.fields()).collect();
-    let Some(passed) = passed else { return };
+    let mut passed = Vec::new();
+    for caller in &callers {
+        let Some(fields) = caller.input.fields() else { return };
+        passed.push(fields);
+    }
     let name = &unit.workflow.identity.name;
     for (used, field) in fields {
         if passed.iter().any(|all| all.contains(field)) {
@@ -240,28 +286,43 @@ fn is_amid_words(text: &str, at: u32) -> bool {
     let (before, after) = text.split_at_checked(at as usize).unwrap_or_default();
     let start = before.rfind('\n').map_or(0, |end| end + 1);
     let line = text.get(start..before.len() + after.find('\n').unwrap_or(after.len())).unwrap_or_default();
-    let outside = line.split("{{").enumerate().map(|(nth, part)| match nth {
-        0 => part,
-        _ => part.rsplit_once("}}").map_or("", |(_, rest)| rest),
-    });
-    outside.flat_map(str::chars).any(char::is_alphanumeric)
+    let mut parts = line.split("{{");
+    if parts.next().is_some_and(has_letters) {
+        return true;
+    }
+    parts.any(|part| matches!(part.rsplit_once("}}"), Some((_, outside)) if has_letters(outside)))
+}
+
+fn has_letters(text: &str) -> bool {
+    text.contains(char::is_alphanumeric)
 }
 
 /// The first use of each field of the input.
 fn fields<'u>(uses: impl Iterator<Item = &'u BoundReference>, free: &[&str]) -> Vec<(&'u BoundReference, &'u str)> {
     let mut seen = BTreeSet::new();
-    let fields = uses.filter(|used| used.segment_name(0) == "input" && used.reference.default.is_none());
-    let fields =
-        fields.map(|used| (used, used.segment_name(1))).filter(|(_, field)| !field.is_empty() && !free.contains(field));
-    fields.filter(|(_, field)| seen.insert(*field)).collect()
+    let mut fields = Vec::new();
+    for used in uses {
+        let field = used.segment_name(1);
+        if used.segment_name(0) == "input"
+            && used.reference.default.is_none()
+            && !field.is_empty()
+            && !free.contains(&field)
+            && seen.insert(field)
+        {
+            fields.push((used, field));
+        }
+    }
+    fields
 }
 
-fn label_callers(d: Diagnostic, callers: &[UnitCaller<'_>]) -> Diagnostic {
-    let place = |caller: &UnitCaller<'_>| match caller.input {
-        PassedInput::Written(text) => (Location::new(caller.at.file, text.span), "passed here"),
-        PassedInput::Answer => (caller.at, "judges here"),
-    };
-    callers.iter().take(MOST_LABELS).map(place).fold(d, |d, (at, role)| d.with_label(at, role))
+fn label_callers(mut d: Diagnostic, callers: &[UnitCaller<'_>]) -> Diagnostic {
+    for caller in callers.iter().take(MOST_LABELS) {
+        d = match caller.input {
+            PassedInput::Written(text) => d.with_label(Location::new(caller.at.file, text.span), "passed here"),
+            PassedInput::Answer => d.with_label(caller.at, "judges here"),
+        };
+    }
+    d
 }
 
 /// The fields that a workflow gets from this text; `None`: unknown.
@@ -275,6 +336,8 @@ fn passed_fields(text: &str) -> Option<BTreeSet<Arc<str>>> {
         return Some(BTreeSet::from(["input".into()]));
     }
     let given = read_json::<ValueObject>(probe).ok()?;
-    let known = given.keys().all(|key| !key.contains(PLACEHOLDER));
-    known.then(|| given.keys().cloned().collect())
+    if given.keys().any(|key| key.contains(PLACEHOLDER)) {
+        return None;
+    }
+    Some(given.keys().cloned().collect())
 }

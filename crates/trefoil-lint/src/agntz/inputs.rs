@@ -70,7 +70,13 @@ fn passed(
 
 /// Whether a property accepts every text.
 pub fn takes_any_text(property: &ValueType) -> bool {
-    property.allowed_values().is_none() && property.solid_kinds().is_none_or(|kinds| kinds.contains(ValueKind::Text))
+    if property.allowed_values().is_some() {
+        return false;
+    }
+    match property.solid_kinds() {
+        Some(kinds) => kinds.contains(ValueKind::Text),
+        None => true,
+    }
 }
 
 fn undeclared(
@@ -83,14 +89,18 @@ fn undeclared(
     let names: Vec<&str> = callee.inputs.properties.iter().map(|p| &*p.name).collect();
     let message = format!("`{}` has no input `{}`", callee.id, key.value);
     let d = Diagnostic::new_error("unknown-input", file.location_of(key.span), message);
-    let first = names.iter().find_map(|n| callee.inputs.members.declaration_of(n));
-    let d = first.into_iter().fold(d, |d, at| d.with_label(at, "its inputs"));
+    let first = names.iter().find_map(|name| callee.inputs.members.declaration_of(name));
+    let d = match first {
+        Some(at) => d.with_label(at, "its inputs"),
+        None => d,
+    };
     let takes = spelling_fixes::join_names(names.iter().copied());
     found.push(match suggestions::find_near_match(&key.value, names.iter().copied()) {
         Some(near) => {
             let d = d.with_help(format!("did you mean `{}`? available: {takes}", near.name));
-            let taken = map.iter().any(|(k, _)| &*k.value == near.name);
-            let here = callee.inputs.members.declaration_of(near.name).is_some_and(|at| at.file == file.file);
+            let taken = map.iter().any(|(given, _)| &*given.value == near.name);
+            let declaration = callee.inputs.members.declaration_of(near.name);
+            let here = matches!(declaration, Some(at) if at.file == file.file);
             let near = suggestions::NearMatch {
                 sure: near.sure && (!here || file.confirms_misspelling(near.name, &key.value)),
                 ..near
@@ -108,6 +118,14 @@ fn label_declaration(d: Diagnostic, callee: &AgentSignature, property: &str) -> 
         Some(at) => d.with_label(at, "declared here"),
         None => d,
     }
+}
+
+/// The finding with the places where the child declares the properties.
+fn label_declarations(mut d: Diagnostic, callee: &AgentSignature, properties: &[&InputProperty]) -> Diagnostic {
+    for property in properties {
+        d = label_declaration(d, callee, &property.name);
+    }
+    d
 }
 
 /// A value that can never match the child's input.
@@ -132,7 +150,7 @@ fn fit(
     let Some(expr) = text.typed_expr() else { return };
     let what = format!("`{}` of `{}`", property.name, callee.id);
     if never {
-        let lone = text.as_template().is_some_and(|t| t.is_single());
+        let lone = matches!(text.as_template(), Some(template) if template.is_single());
         let message = format!("{what} is {kinds}, but this is {given}");
         let severity = match &property.with_lists {
             // It is passed on as it is.
@@ -190,18 +208,23 @@ fn usual(
     let Some(template) = text.as_template() else { return };
     let ([reference], true) = (template.references(), template.is_single()) else { return };
     let [root] = reference.path.as_slice() else { return };
-    let Some(own) = scope.inputs.get(&root.name).filter(|_| scope.steps_named(&root.name).is_empty()) else { return };
-    let default = own.json.get("default").filter(|d| !d.is_null() && own.json != property.json);
+    let Some(own) = scope.inputs.get(&root.name) else { return };
+    let Some(default) = own.json.get("default") else { return };
+    if !scope.steps_named(&root.name).is_empty() || default.is_null() || own.json == property.json {
+        return;
+    }
     // A value that can never match is reported separately.
-    let (mine, theirs) = (own.of.solid_kinds(), property.of.solid_kinds());
-    let (Some(default), Some(mine), Some(theirs)) = (default, mine, theirs) else { return };
+    let (Some(mine), Some(theirs)) = (own.of.solid_kinds(), property.of.solid_kinds()) else { return };
     if !mine.overlaps_with(theirs) {
         return;
     }
     let Some(why) = misfit_reason(&property.json, &default.to_json()) else { return };
     let message =
         format!("`{}` of `{}` does not accept the default of `{}`: {why}", property.name, callee.id, root.name);
-    let at = text.uses.first().map_or(text.at, |one| one.at);
+    let at = match text.uses.first() {
+        Some(used) => used.at,
+        None => text.at,
+    };
     let d = Diagnostic::new_warning("schema-mismatch", at, message);
     let d = label_declaration(d, callee, &property.name);
     found.push(match scope.inputs.members.declaration_of(&root.name) {
@@ -214,23 +237,37 @@ fn usual(
 fn missing(file: ManifestSource<'_>, step: &Written<'_>, callee: &AgentSignature, found: &mut FindingList) {
     let given = step.given.as_deref().unwrap_or_default();
     // For an unknown name, the property that was meant is reported there.
-    let all = || callee.inputs.properties.iter().map(|p| &*p.name);
-    let unknown = given.iter().filter(|k| callee.inputs.closed && callee.inputs.get(&k.value).is_none());
-    let meant: Vec<&str> = unknown.filter_map(|k| Some(suggestions::find_near_match(&k.value, all())?.name)).collect();
-    let absent =
-        |p: &&InputProperty| p.needed && !given.iter().any(|k| k.value == p.name) && !meant.contains(&&*p.name);
-    let (must, may): (Vec<_>, Vec<_>) = callee.inputs.properties.iter().filter(absent).partition(|p| p.required);
+    let mut meant: Vec<&str> = Vec::new();
+    for key in given {
+        if callee.inputs.closed && callee.inputs.get(&key.value).is_none() {
+            let all = callee.inputs.properties.iter().map(|property| &*property.name);
+            if let Some(near) = suggestions::find_near_match(&key.value, all) {
+                meant.push(near.name);
+            }
+        }
+    }
+    let (mut must, mut may) = (Vec::new(), Vec::new());
+    for property in &callee.inputs.properties {
+        let is_given = given.iter().any(|key| key.value == property.name);
+        if !property.needed || is_given || meant.contains(&&*property.name) {
+            continue;
+        }
+        if property.required {
+            must.push(property);
+        } else {
+            may.push(property);
+        }
+    }
     let at = file.location_of(step.input_span);
     if !must.is_empty() {
         let message = format!("`input` lacks {}, which `{}` requires", names(&must), callee.id);
-        let d = Diagnostic::new_error("missing-input", at, message);
-        found.push(must.iter().fold(d, |d, p| label_declaration(d, callee, &p.name)));
+        found.push(label_declarations(Diagnostic::new_error("missing-input", at, message), callee, &must));
     }
     if !may.is_empty() {
         let message = format!("`input` lacks {} of `{}`, which is then null", names(&may), callee.id);
         let d =
             Diagnostic::new_warning("missing-input", at, message).with_help("pass it, or declare a `default` for it");
-        found.push(may.iter().fold(d, |d, p| label_declaration(d, callee, &p.name)));
+        found.push(label_declarations(d, callee, &may));
     }
 }
 
@@ -242,7 +279,7 @@ fn no_input(file: ManifestSource<'_>, step: &Written<'_>, callee: &AgentSignatur
         let message = format!("`{}` requires {}, but the step has no `input`", callee.id, names(&needed));
         let help = format!("add `input: {{ {}: \"{{{{...}}}}\" }}` to the step", first.name);
         let d = Diagnostic::new_error("missing-input", at, message).with_help(help);
-        found.push(needed.iter().fold(d, |d, p| label_declaration(d, callee, &p.name)));
+        found.push(label_declarations(d, callee, &needed));
     } else if callee.sends_input && !callee.inputs.declared {
         let message =
             format!("`{}` gets an empty user message: the step has no `input`, and the agent no `prompt`", callee.id);

@@ -3,10 +3,10 @@
 
 use trefoil_front::ManifestSource;
 use trefoil_front::agntz::ids;
-use trefoil_front::agntz::manifest::http::{BODY_TYPES, HttpToolRequest, METHODS, UrlPlaceholder};
+use trefoil_front::agntz::manifest::http::{BODY_TYPES, HttpToolRequest, METHODS};
 use trefoil_front::requests;
 use trefoil_front::spelling_fixes::fix_spelling;
-use trefoil_syntax::yaml::{YamlEntry, YamlMapping, YamlStyle, YamlText};
+use trefoil_syntax::yaml::{YamlEntry, YamlMapping, YamlNode, YamlStyle, YamlText};
 use trefoil_syntax::{Diagnostic, suggestions};
 
 use super::FindingList;
@@ -20,9 +20,13 @@ pub fn check_request(
 ) {
     params(file, http, deterministic, found);
     for key in ["headers", "body"] {
-        http.written.get(key).into_iter().for_each(|outer| nested(file, http.written, outer, found));
+        if let Some(outer) = http.written.get(key) {
+            nested(file, http.written, outer, found);
+        }
     }
-    http.url.into_iter().for_each(|url| foreign(file, url, found));
+    if let Some(url) = http.url {
+        foreign(file, url, found);
+    }
     if !deterministic {
         host(file, http, found);
     }
@@ -38,27 +42,39 @@ fn host(file: ManifestSource<'_>, http: &HttpToolRequest<'_>, found: &mut Findin
         return;
     }
     let start = text.find("://").map_or(0, |at| at + 3);
-    let end = text.get(start..).and_then(|rest| rest.find(['/', '?', '#'])).map_or(text.len(), |at| start + at);
+    let rest = text.get(start..).unwrap_or_default();
+    let end = start + rest.find(['/', '?', '#']).unwrap_or(rest.len());
     // A placeholder for the scheme is as bad as one for the host.
     let start = if text.starts_with('{') { 0 } else { start };
     let host = url.source_span(start as u32..end as u32);
-    let chosen = |p: &&UrlPlaceholder| !http.params.iter().any(|(key, _)| key.value == p.name);
-    let inside = |p: &&UrlPlaceholder| host.start <= p.span.start && p.span.end <= host.end;
-    if let Some(open) = http.placeholders.iter().filter(inside).find(chosen) {
-        let message = format!("`{}` decides which host the tool calls, and the model chooses it", open.name);
-        let d = Diagnostic::new_warning("untrusted-tool-url", file.location_of(open.span), message);
-        found.push(d.with_help("use a fixed host or one from the environment, and put the value after it"));
+    for open in &http.placeholders {
+        let is_inside = host.start <= open.span.start && open.span.end <= host.end;
+        if is_inside && !has_param(http, &open.name) {
+            let message = format!("`{}` decides which host the tool calls, and the model chooses it", open.name);
+            let d = Diagnostic::new_warning("untrusted-tool-url", file.location_of(open.span), message);
+            found.push(d.with_help("use a fixed host or one from the environment, and put the value after it"));
+            return;
+        }
     }
+}
+
+/// Whether the request passes a value for this placeholder.
+fn has_param(http: &HttpToolRequest<'_>, name: &str) -> bool {
+    http.params.iter().any(|(key, _)| *key.value == *name)
 }
 
 /// Compares `params` with the placeholders of the URL.
 fn params(file: ManifestSource<'_>, http: &HttpToolRequest<'_>, deterministic: bool, found: &mut FindingList) {
-    let names = || http.placeholders.iter().map(|p| &*p.name);
+    let names: Vec<&str> = http.placeholders.iter().map(|p| &*p.name).collect();
     let mut meant = Vec::new();
-    for (key, _) in http.params.iter().filter(|(key, _)| http.url.is_some() && !names().any(|p| *p == *key.value)) {
+    for (key, _) in &http.params {
+        let Some(url) = http.url else { break };
+        if names.contains(&&*key.value) {
+            continue;
+        }
         let message = format!("`{}` is not a placeholder of the URL", key.value);
         let d = Diagnostic::new_error("unknown-input", file.location_of(key.span), message);
-        found.push(match suggestions::find_near_match(&key.value, names()) {
+        found.push(match suggestions::find_near_match(&key.value, names.iter().copied()) {
             Some(near) => {
                 meant.push(near.name);
                 fix_spelling(
@@ -68,15 +84,15 @@ fn params(file: ManifestSource<'_>, http: &HttpToolRequest<'_>, deterministic: b
                     near,
                 )
             }
-            None if http.url.is_some_and(|url| braced(&url.value, &key.value)) => d.with_help(format!(
+            None if braced(&url.value, &key.value) => d.with_help(format!(
                 "write `{{{0}}}` instead of `{{{{{0}}}}}` in the URL: its placeholders have one brace",
                 key.value
             )),
             None => d.with_help(format!("add `{{{}}}` to the URL", key.value)),
         });
     }
-    for p in http.placeholders.iter().filter(|p| deterministic && !p.optional) {
-        if !http.params.iter().any(|(key, _)| key.value == p.name) && !meant.contains(&&*p.name) {
+    for p in &http.placeholders {
+        if deterministic && !p.optional && !has_param(http, &p.name) && !meant.contains(&&*p.name) {
             let message = format!("`{{{}}}` has no value: `params` does not have it", p.name);
             let d = Diagnostic::new_warning("missing-input", file.location_of(p.span), message);
             found.push(d.with_help(format!("add `{}` to `params`", p.name)));
@@ -86,15 +102,16 @@ fn params(file: ManifestSource<'_>, http: &HttpToolRequest<'_>, deterministic: b
 
 /// Whether a text has this name as a template.
 fn braced(text: &str, name: &str) -> bool {
-    let inner = text.split("{{").skip(1).filter_map(|part| part.split_once("}}"));
-    inner.into_iter().any(|(inside, _)| inside.trim() == name)
+    let mut parts = text.split("{{").skip(1);
+    parts.any(|part| matches!(part.split_once("}}"), Some((inside, _)) if inside.trim() == name))
 }
 
 /// Keys of the request that are written in its `headers` or its `body`, and a body that is text because a space is
 /// missing.
 fn nested(file: ManifestSource<'_>, request: &YamlMapping, outer: &YamlEntry, found: &mut FindingList) {
     let name = &*outer.key.value;
-    if let Some(text) = outer.value.as_string().filter(|t| t.style == YamlStyle::Plain)
+    if let Some(text) = outer.value.as_string()
+        && text.style == YamlStyle::Plain
         && let Some((key, rest)) = text.value.split_once(':')
         && ids::is_tool_name(key)
         && rest.starts_with("\"{{")
@@ -103,23 +120,19 @@ fn nested(file: ManifestSource<'_>, request: &YamlMapping, outer: &YamlEntry, fo
         let d = Diagnostic::new_warning("swallowed-key", file.location_of(text.span), message);
         return found.push(d.with_help(format!("write `{key}: {rest}`")));
     }
-    for entry in outer.value.as_mapping().map(|m| m.entries.as_slice()).unwrap_or_default() {
+    let Some(mapping) = outer.value.as_mapping() else { return };
+    for entry in &mapping.entries {
         let key = &*entry.key.value;
-        let word = entry.value.as_string().map(|t| &*t.value).unwrap_or_default();
+        let word = match entry.value.as_string() {
+            Some(text) => &*text.value,
+            None => "",
+        };
         let (own, sure) = match key {
             "method" if name == "headers" => (METHODS.iter().any(|(m, _)| *m == word), true),
             "body_type" => (BODY_TYPES.iter().any(|(t, _)| *t == word), true),
             // The body may itself describe a request with a destination.
-            "headers"
-                if outer.value.as_mapping().is_some_and(|m| m.get("url").is_none() && m.get("method").is_none()) =>
-            {
-                (
-                    entry
-                        .value
-                        .as_mapping()
-                        .is_some_and(|m| m.entries.iter().any(|e| requests::is_header(&e.key.value))),
-                    false,
-                )
+            "headers" if mapping.get("url").is_none() && mapping.get("method").is_none() => {
+                (has_header(&entry.value), false)
             }
             _ => continue,
         };
@@ -138,16 +151,27 @@ fn nested(file: ManifestSource<'_>, request: &YamlMapping, outer: &YamlEntry, fo
     }
 }
 
+/// Whether a mapping has a key that is a header.
+fn has_header(node: &YamlNode) -> bool {
+    match node.as_mapping() {
+        Some(mapping) => mapping.entries.iter().any(|entry| requests::is_header(&entry.key.value)),
+        None => false,
+    }
+}
+
 /// Placeholders of other systems in the path, and spaces.
 fn foreign(file: ManifestSource<'_>, url: &YamlText, found: &mut FindingList) {
     let text = &*url.value;
-    let Some(path) = text.find("://").and_then(|at| Some(at + 3 + text.get(at + 3..)?.find('/')?)) else { return };
+    let Some(path) = path_start(text) else { return };
     let mut at = path;
     for part in text.get(path..).unwrap_or_default().split_inclusive(['/', '?', '&', '=', '#']) {
         let word = part.trim_end_matches(['/', '?', '&', '=', '#']);
-        let colon = word.strip_prefix(':').filter(|_| text.get(..at).is_some_and(|b| b.ends_with('/')));
-        let name = colon.or_else(|| word.strip_prefix('<').and_then(|w| w.strip_suffix('>')));
-        if let Some(name) = name.filter(|n| ids::is_tool_name(n)) {
+        let is_after_slash = text.get(..at).is_some_and(|before| before.ends_with('/'));
+        let name = match word.strip_prefix(':') {
+            Some(name) if is_after_slash => name,
+            _ => word.strip_prefix('<').and_then(|rest| rest.strip_suffix('>')).unwrap_or_default(),
+        };
+        if ids::is_tool_name(name) {
             let span = file.location_of(url.source_span(at as u32..(at + word.len()) as u32));
             let d = Diagnostic::new_warning("not-a-placeholder", span, format!("`{word}` is text here"));
             let d = d.with_help(format!("write a placeholder of the URL as `{{{name}}}`"));
@@ -155,4 +179,10 @@ fn foreign(file: ManifestSource<'_>, url: &YamlText, found: &mut FindingList) {
         }
         at += part.len();
     }
+}
+
+/// Where the path of a URL starts.
+fn path_start(url: &str) -> Option<usize> {
+    let host = url.find("://")? + 3;
+    Some(host + url.get(host..)?.find('/')?)
 }

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use trefoil_syntax::hash::HashSet;
 
 use trefoil_syntax::suggestions::NearMatch;
+use trefoil_syntax::yaml::YamlText;
 use trefoil_syntax::{Diagnostic, FindingSeverity, Location, suggestions};
 use trefoil_template::{PathSegment, Reference};
 
 use super::prefixes;
-use trefoil_front::agntz::names::{AgntzAgentNames, AgntzScope, AgntzTextPurpose, NAMESPACES};
+use trefoil_front::agntz::names::{AgntzAgentNames, AgntzScope, AgntzTextPurpose, NAMESPACES, StepName};
 use trefoil_front::names::{BoundReference, MissingValueReason, PathResolution};
 use trefoil_front::spelling_fixes;
 
@@ -73,42 +74,56 @@ fn report(
     if let Some((at, message)) = note.label {
         d = d.with_label(at, message);
     }
-    let slip = note.segments.and_then(|(from, _)| one.reference.path.get(from)).map_or("", |s| &s.name);
-    let by_ref = |name: &str| {
-        let steps = names.steps_named(name).iter().filter_map(|i| names.steps.get(*i));
-        steps.into_iter().any(|s| s.by_ref && s.callee.is_some())
+    let slip = match note.segments {
+        Some((from, _)) if let Some(segment) = one.reference.path.get(from) => &*segment.name,
+        _ => "",
     };
-    let confirmed = |name: &str| by_ref(name) || file.confirms_misspelling(name, slip);
     found.push(match note.meant {
-        Some((name, sure)) => spelling_fixes::fix_path(d, segment, &name, sure && confirmed(&name)),
+        Some((name, sure)) => {
+            let sure = sure && (has_step_by_ref(names, &name) || file.confirms_misspelling(&name, slip));
+            spelling_fixes::fix_path(d, segment, &name, sure)
+        }
         None => d,
     });
+}
+
+/// The steps with this name.
+fn steps_named<'n>(names: &'n AgntzAgentNames, name: &str) -> Vec<&'n StepName> {
+    names.steps_named(name).iter().filter_map(|index| names.steps.get(*index)).collect()
+}
+
+/// Whether a step with this name calls a known agent in another file.
+fn has_step_by_ref(names: &AgntzAgentNames, name: &str) -> bool {
+    steps_named(names, name).into_iter().any(|step| step.by_ref && step.callee.is_some())
 }
 
 /// All mistakes in one path.
 fn notes(here: &AgntzScope, one: &BoundReference) -> Vec<PathFinding> {
     let BoundReference { reference, bound, .. } = one;
     let path = &reference.path;
-    let Some((root, first)) = path.first().zip(bound.entries.first()) else {
-        return match (path.first(), &bound.end) {
-            (Some(root), PathResolution::Nothing(_)) => vec![unknown(here, path, &root.name)],
+    let Some(root) = path.first() else { return Vec::new() };
+    let Some(first) = bound.entries.first() else {
+        return match &bound.end {
+            PathResolution::Nothing(_) => vec![unknown(here, path, &root.name)],
             _ => Vec::new(),
         };
     };
     if NAMESPACES.contains(&&*root.name) {
         return namespace(reference).into_iter().collect();
     }
-    let doubt =
-        first.doubt.as_ref().and_then(|doubt| not_given(here, root, doubt)).filter(|_| wants_doubts(here, reference));
-    // It is unknown what a step with an invalid input (reported) passes.
-    let unclear = here.names.outside.as_ref().is_some_and(|o| o.unclear && !here.names.inputs.declared);
-    let lost = match &bound.end {
-        PathResolution::Open(0) if unclear => None,
-        PathResolution::Open(0) => Some(unknown(here, path, &root.name)),
-        // The checker reports paths that continue after a value.
-        PathResolution::Nothing(_) | PathResolution::Open(_) | PathResolution::There => None,
-    };
-    doubt.into_iter().chain(lost).collect()
+    let mut notes = Vec::new();
+    if let Some(doubt) = &first.doubt
+        && wants_doubts(here, reference)
+    {
+        notes.extend(not_given(here, root, doubt));
+    }
+    // The checker reports paths that continue after a value. It is unknown what a step with an invalid input (reported)
+    // passes.
+    let is_unclear = matches!(&here.names.outside, Some(outside) if outside.unclear && !here.names.inputs.declared);
+    if matches!(bound.end, PathResolution::Open(0)) && !is_unclear {
+        notes.push(unknown(here, path, &root.name));
+    }
+    notes
 }
 
 /// Whether to report that a path is null if its step is skipped: not in conditions, which test for that, and not inside
@@ -140,60 +155,77 @@ fn namespace(reference: &Reference) -> Option<PathFinding> {
 fn unknown(here: &AgntzScope, path: &[PathSegment], name: &str) -> PathFinding {
     let scope = &*here.names;
     let names: Vec<Arc<str>> = scope.root_names(here.at);
-    let habit = prefixes::foreign_prefix(scope, path, name, &names);
-    let (help, near) = match &habit {
-        Some((last, meant)) => {
-            let written = path.iter().take(last + 1).map(|s| &*s.name).collect::<Vec<_>>().join(".");
-            let why = if *last > 0 && &**meant != "env" { ": names have no prefix here" } else { "" };
-            (format!("write `{meant}` instead of `{written}`{why}"), None)
-        }
-        None => advice(scope, name, &names),
+    if let Some((last, meant)) = prefixes::foreign_prefix(scope, path, name, &names) {
+        let written: Vec<&str> = path.iter().take(last + 1).map(|segment| &*segment.name).collect();
+        let why = if last > 0 && &*meant != "env" { ": names have no prefix here" } else { "" };
+        let help = format!("write `{meant}` instead of `{}`{why}", written.join("."));
+        let note = undefined(scope, name, help, None);
+        return PathFinding { segments: Some((0, last)), meant: Some((meant, false)), ..note };
+    }
+    let (help, mut near) = advice(scope, name, &names);
+    let output_path = match near {
+        None => prefixes::output_member_path(scope, name, &names),
+        Some(_) => None,
     };
     // If the agent of a step is unknown, its name may be the wrong one.
-    let path =
-        near.is_none().then(|| prefixes::output_member_path(scope, name, &names)).flatten().filter(|_| habit.is_none());
-    let near = near.map(|near| match scope.steps_named(near.name).iter().filter_map(|i| scope.steps.get(*i)).next() {
-        Some(step) if step.callee.is_none() => NearMatch { sure: false, ..near },
-        _ => near,
-    });
-    let with_habit = |note: PathFinding| match habit {
-        Some((last, meant)) => PathFinding { segments: Some((0, last)), meant: Some((meant, false)), ..note },
-        None if note.meant.is_none() && path.is_some() => {
-            PathFinding { meant: path.clone().map(|p| (p.into(), false)), ..note }
-        }
-        None => note,
-    };
+    if let Some(near) = &mut near
+        && let Some(step) = steps_named(scope, near.name).first()
+        && step.callee.is_none()
+    {
+        near.sure = false;
+    }
+    let mut note = undefined(scope, name, help, near);
+    if let (None, Some(path)) = (&note.meant, output_path) {
+        note.meant = Some((path.into(), false));
+    }
+    note
+}
+
+/// The finding about an undefined root, with a similar name.
+fn undefined(scope: &AgntzAgentNames, name: &str, help: String, near: Option<NearMatch<'_>>) -> PathFinding {
     if scope.inputs.closed {
         let message = format!("`{name}` is not defined here");
-        let label = near
-            .filter(|n| n.distance > 0)
-            .and_then(|n| Some((declared(scope, n.name)?, format!("`{}` is declared here", n.name))));
-        return with_habit(PathFinding {
-            label,
-            ..PathFinding::new(FindingSeverity::Error, "unresolved-name", message, help).with_suggestion(0, near)
-        });
+        let mut note = PathFinding::new(FindingSeverity::Error, "unresolved-name", message, help);
+        if let Some(near) = near
+            && near.distance > 0
+            && let Some(at) = declared(scope, near.name)
+        {
+            note.label = Some((at, format!("`{}` is declared here", near.name)));
+        }
+        return note.with_suggestion(0, near);
     }
-    let message = match scope.outside.as_ref().filter(|_| !scope.inputs.declared).map(|o| &o.given) {
-        Some(None) => format!("`{name}` is always null: the step has no `input`"),
-        Some(Some(_)) => format!("`{name}` is always null: the step's `input` does not have it"),
-        None => format!("`{name}` is not declared: it is null unless the input has it"),
+    let message = match &scope.outside {
+        Some(outside) if !scope.inputs.declared => match &outside.given {
+            None => format!("`{name}` is always null: the step has no `input`"),
+            Some(_) => format!("`{name}` is always null: the step's `input` does not have it"),
+        },
+        _ => format!("`{name}` is not declared: it is null unless the input has it"),
     };
-    let given = scope.outside.as_ref().and_then(|o| o.given.as_ref()).into_iter().flatten();
-    let mut slip = given.filter(|text| near.is_some_and(|n| n.sure && *n.name == *text.value)).map(|text| {
+    let mut note = PathFinding::new(FindingSeverity::Warning, "unresolved-name", message, help);
+    if let Some(near) = near
+        && near.sure
+        && let Some(text) = given_keys(scope).iter().rev().find(|text| *near.name == *text.value)
+    {
         let at = Location::new(scope.file, text.content_span());
-        (at, format!("the step passes `{}`", text.value))
-    });
-    let label = slip.next_back();
-    with_habit(PathFinding {
-        label,
-        ..PathFinding::new(FindingSeverity::Warning, "unresolved-name", message, help).with_suggestion(0, near)
-    })
+        note.label = Some((at, format!("the step passes `{}`", text.value)));
+    }
+    note.with_suggestion(0, near)
 }
 
 /// The declaration of a name that is available here.
 fn declared(scope: &AgntzAgentNames, name: &str) -> Option<Location> {
-    let step = scope.steps_named(name).first().and_then(|i| scope.steps.get(*i));
-    step.map(|s| s.at).or_else(|| scope.inputs.members.declaration_of(name))
+    match steps_named(scope, name).first() {
+        Some(step) => Some(step.at),
+        None => scope.inputs.members.declaration_of(name),
+    }
+}
+
+/// The names that the step around the agent passes.
+fn given_keys(scope: &AgntzAgentNames) -> &[YamlText] {
+    match &scope.outside {
+        Some(outside) => outside.given.as_deref().unwrap_or_default(),
+        None => &[],
+    }
 }
 
 fn advice<'n>(scope: &'n AgntzAgentNames, name: &str, names: &'n [Arc<str>]) -> (String, Option<NearMatch<'n>>) {
@@ -201,13 +233,15 @@ fn advice<'n>(scope: &'n AgntzAgentNames, name: &str, names: &'n [Arc<str>]) -> 
         let key = NearMatch { name: &step.key, distance: 0, sure: names.contains(&step.key) };
         return (format!("write `{}`, where the output of `{name}` is", step.key), Some(key));
     }
-    let given = scope.outside.as_ref().and_then(|o| o.given.as_ref()).into_iter().flatten();
-    let near = suggestions::find_near_match(name, given.map(|text| &*text.value)).filter(|near| near.sure);
-    if let Some(near) = near.filter(|near| names.iter().any(|n| **n == *near.name)) {
+    let near = suggestions::find_near_match(name, given_keys(scope).iter().map(|text| &*text.value));
+    if let Some(near) = near
+        && near.sure
+        && names.iter().any(|known| **known == *near.name)
+    {
         let there = spelling_fixes::join_names(names.iter().map(|n| &**n));
         return (format!("did you mean `{}`? available: {there}", near.name), Some(near));
     }
-    if scope.outside.as_ref().is_some_and(|o| o.names.iter().any(|n| &**n == name)) {
+    if matches!(&scope.outside, Some(outside) if outside.names.iter().any(|known| &**known == name)) {
         let pass = format!("input: {{ {name}: \"{{{{{name}}}}}\" }}");
         return (format!("an agent does not see the state of its pipeline: pass it with `{pass}`"), None);
     }
@@ -227,9 +261,9 @@ fn advice<'n>(scope: &'n AgntzAgentNames, name: &str, names: &'n [Arc<str>]) -> 
     }
     let help = match near {
         Some(near) => format!("did you mean `{}`? {there}", near.name),
-        None if !scope.inputs.declared => match scope.outside.as_ref().map(|o| o.given.is_some()) {
-            Some(true) => format!("add it to the step's `input`; {there}"),
-            Some(false) => format!("add `input: {{ {name}: ... }}` to the step; {there}"),
+        None if !scope.inputs.declared => match &scope.outside {
+            Some(outside) if outside.given.is_some() => format!("add it to the step's `input`; {there}"),
+            Some(_) => format!("add `input: {{ {name}: ... }}` to the step; {there}"),
             None => format!("declare it under `inputSchema`; {there}"),
         },
         None => there,

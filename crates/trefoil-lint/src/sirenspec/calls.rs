@@ -27,8 +27,13 @@ fn one(subject: &CheckedWorkflow<'_>, node: &CallNode<'_>, child: &SirenCallee, 
     let mut meant: Vec<&str> = Vec::new();
     for entry in &node.inputs {
         if !child.wanted.known.contains(&entry.key.value) {
-            let open = child.wanted.known.iter().filter(|n| !given(n) && !child.wanted.lacking.contains(n));
-            if let Some(near) = suggestions::find_near_match(&entry.key.value, open.map(|n| &**n)) {
+            let mut open: Vec<&str> = Vec::new();
+            for name in &child.wanted.known {
+                if !given(name) && !child.wanted.lacking.contains(name) {
+                    open.push(name);
+                }
+            }
+            if let Some(near) = suggestions::find_near_match(&entry.key.value, open.into_iter()) {
                 meant.push(near.name);
                 found.push(slip(subject, entry, reference, child, near));
                 continue;
@@ -45,20 +50,25 @@ fn one(subject: &CheckedWorkflow<'_>, node: &CallNode<'_>, child: &SirenCallee, 
     }
     // A field passed under another name is the mistake, and was reported.
     let told = node.inputs.iter().any(|e| !child.wanted.known.contains(&e.key.value));
-    for name in child.wanted.lacking.iter().filter(|_| !told) {
+    for name in &child.wanted.lacking {
+        if told {
+            break;
+        }
         let message =
             format!("`{}` reads `inputs.{name}`, which is neither passed here nor declared there", reference.value);
         let d = Diagnostic::new_error("missing-input", subject.location_of(reference.span), message);
         found.push(d.with_help(format!("pass it: `inputs: {{{name}: ...}}`")));
     }
-    for name in child.wanted.needed.iter().filter(|n| &***n != "message") {
-        if !given(name) && !meant.contains(&&**name) {
-            let message = format!("`{}` needs the input `{name}`", reference.value);
-            let d = Diagnostic::new_error("missing-input", subject.location_of(reference.span), message);
-            let declared = child.wanted.places.iter().find(|(n, _)| n == name).map(|(_, at)| *at);
-            let d = declared.into_iter().fold(d, |d, at| d.with_label(at, "declared here"));
-            found.push(d.with_help(format!("pass it: `inputs: {{{name}: ...}}`")));
+    for name in &child.wanted.needed {
+        if &**name == "message" || given(name) || meant.contains(&&**name) {
+            continue;
         }
+        let message = format!("`{}` needs the input `{name}`", reference.value);
+        let mut d = Diagnostic::new_error("missing-input", subject.location_of(reference.span), message);
+        if let Some((_, declared)) = child.wanted.places.iter().find(|(known, _)| known == name) {
+            d = d.with_label(*declared, "declared here");
+        }
+        found.push(d.with_help(format!("pass it: `inputs: {{{name}: ...}}`")));
     }
 }
 

@@ -3,52 +3,77 @@
 use trefoil_syntax::{Diagnostic, Location, Span};
 
 use super::subject::{CheckedWorkflow, FindingList};
-use trefoil_front::sirenspec::manifest::{NodeFailurePolicy, NodeKind};
-use trefoil_front::sirenspec::names::links::NodeEdge;
+use trefoil_front::sirenspec::manifest::{NodeFailurePolicy, NodeKind, SirenEdge};
 use trefoil_front::sirenspec::names::node_reads::NodeRead;
 
 /// Checks the cycles that prevent an order of the nodes.
 pub fn check_cycles(subject: &CheckedWorkflow<'_>, found: &mut FindingList) {
     let knots = &subject.links.knots;
-    knots.reads.iter().for_each(|ring| of_reads(subject, ring, found));
-    knots.edges.iter().for_each(|ring| of_edges(subject, ring, found));
+    for ring in &knots.reads {
+        of_reads(subject, ring, found);
+    }
+    for ring in &knots.edges {
+        of_edges(subject, ring, found);
+    }
 }
 
 /// The pairs of consecutive nodes in a cycle.
-fn steps(ring: &[usize]) -> impl Iterator<Item = (usize, usize)> {
-    ring.iter().copied().zip(ring.iter().skip(1).chain(ring.first()).copied())
+fn steps(ring: &[usize]) -> Vec<(usize, usize)> {
+    let mut steps: Vec<(usize, usize)> = ring.array_windows().map(|[from, to]| (*from, *to)).collect();
+    if let (Some(last), Some(first)) = (ring.last(), ring.first()) {
+        steps.push((*last, *first));
+    }
+    steps
 }
 
 fn of_edges(subject: &CheckedWorkflow<'_>, ring: &[usize], found: &mut FindingList) {
     let id = |at: usize| subject.known.node_id(at);
-    let place = |(from, to): (usize, usize)| -> Option<(Location, String)> {
+    let mut has_fallback = false;
+    let mut places: Vec<(Location, String)> = Vec::new();
+    for (from, to) in steps(ring) {
         if let Some(at) = falls_back(subject, from, to) {
-            return Some((subject.location_of(at), format!("`{}` falls back to `{}`", id(from), id(to))));
+            has_fallback = true;
+            places.push((subject.location_of(at), format!("`{}` falls back to `{}`", id(from), id(to))));
+        } else if let Some(edge) = edge_between(subject, from, to) {
+            let what = format!("`{}` -> `{}`", edge.from.value, edge.to.value);
+            places.push((subject.location_of(edge.node.span), what));
         }
-        let mut edges = subject.links.edges.iter().chain(&subject.links.idle);
-        let edge = subject.manifest.edges.get(edges.find(|l: &&NodeEdge| l.from == from && l.to == to)?.edge)?;
-        Some((subject.location_of(edge.node.span), format!("`{}` -> `{}`", edge.from.value, edge.to.value)))
+    }
+    let at = match (places.pop(), ring.first()) {
+        (Some((at, _)), _) => at,
+        (None, Some(first)) => match subject.manifest.nodes.get(*first) {
+            Some(node) => subject.location_of(node.id.span),
+            None => return,
+        },
+        (None, None) => return,
     };
-    let places: Vec<(Location, String)> = steps(ring).filter_map(place).collect();
-    let start = ring.first().and_then(|at| subject.manifest.nodes.get(*at)).map(|n| subject.location_of(n.id.span));
-    let Some(at) = places.last().map(|(at, _)| *at).or(start) else { return };
-    let falls = steps(ring).any(|(from, to)| falls_back(subject, from, to).is_some());
-    let (what, help) = match falls {
-        true => ("the edges and a `fallback_node`", "a fallback cannot run before the node that it replaces"),
-        false => ("the edges", "remove one of these edges: a workflow has no loops"),
+    let (what, help) = if has_fallback {
+        ("the edges and a `fallback_node`", "a fallback cannot run before the node that it replaces")
+    } else {
+        ("the edges", "remove one of these edges: a workflow has no loops")
     };
-    let named: Vec<String> = ring.iter().chain(ring.first()).map(|at| format!("`{}`", id(*at))).collect();
+    let mut named: Vec<String> = ring.iter().map(|at| format!("`{}`", id(*at))).collect();
+    named.extend(named.first().cloned());
     let message = format!("{what} form a cycle: {}", named.join(" -> "));
     let mut d = Diagnostic::new_error("edge-cycle", at, message).with_help(help);
-    for (at, what) in places.iter().rev().skip(1).rev() {
-        d = d.with_label(*at, what.clone());
+    for (at, what) in places {
+        d = d.with_label(at, what);
     }
     found.push(d);
 }
 
+/// The first edge between two nodes.
+fn edge_between<'s>(subject: &CheckedWorkflow<'s>, from: usize, to: usize) -> Option<&'s SirenEdge<'s>> {
+    let links = [&subject.links.edges, &subject.links.idle];
+    let link = links.into_iter().flatten().find(|link| link.from == from && link.to == to)?;
+    subject.manifest.edges.get(link.edge)
+}
+
 /// The place where a node declares its fallback.
 fn falls_back(subject: &CheckedWorkflow<'_>, from: usize, to: usize) -> Option<Span> {
-    subject.links.fallback.get(from).copied().flatten().filter(|f| *f == to)?;
+    if *subject.links.fallback.get(from)? != Some(to) {
+        return None;
+    }
     let NodeKind::Agent(agent) = &subject.manifest.nodes.get(from)?.kind else { return None };
     match agent.on_failure.as_ref().or(subject.manifest.defaults.on_failure.as_ref()) {
         Some(NodeFailurePolicy::Fallback(target)) => Some(target.span),
@@ -58,15 +83,17 @@ fn falls_back(subject: &CheckedWorkflow<'_>, from: usize, to: usize) -> Option<S
 
 /// Nodes that read each other: reported at the reference that contradicts the order of edges or of the file.
 fn of_reads(subject: &CheckedWorkflow<'_>, ring: &[usize], found: &mut FindingList) {
-    let base = subject.links.knots.base.as_ref();
-    let read = |(source, reader): (usize, usize)| {
-        subject.links.reads.iter().find(|r| r.source == source && r.reader == reader)
-    };
-    let reads: Vec<&NodeRead> = steps(ring).filter_map(read).collect();
+    let mut reads: Vec<&NodeRead> = Vec::new();
+    for (source, reader) in steps(ring) {
+        reads.extend(subject.links.reads.iter().find(|read| read.source == source && read.reader == reader));
+    }
     let id = |at: usize| subject.known.node_id(at);
-    let against = |r: &&&NodeRead| base.is_some_and(|order| order.ends_before(r.reader, r.source));
-    let unordered = |r: &&&NodeRead| base.is_some_and(|order| !order.ends_before(r.source, r.reader));
-    let first = reads.iter().find(against).or_else(|| reads.iter().find(unordered)).or(reads.first());
+    let mut first = reads.first();
+    if let Some(order) = &subject.links.knots.base {
+        let against = reads.iter().find(|read| order.ends_before(read.reader, read.source));
+        let unordered = || reads.iter().find(|read| !order.ends_before(read.source, read.reader));
+        first = against.or_else(unordered).or(first);
+    }
     let Some(first) = first else { return };
     let who: Vec<String> = ring.iter().map(|at| format!("`{}`", id(*at))).collect();
     let message =

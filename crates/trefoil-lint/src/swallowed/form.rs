@@ -20,13 +20,14 @@ pub struct KeyForms {
 impl KeyForms {
     /// Those of a format, by its name.
     pub fn for_format(format: &str) -> Option<&'static Self> {
-        static ALL: LazyLock<Vec<(&str, KeyForms)>> = LazyLock::new(|| {
-            trefoil_front::FRONT_ENDS
-                .iter()
-                .map(|front| (front.name(), KeyForms::read(front.manifest_schema())))
-                .collect()
+        static ALL: LazyLock<HashMap<&str, KeyForms>> = LazyLock::new(|| {
+            let mut all = HashMap::default();
+            for front in trefoil_front::FRONT_ENDS {
+                all.insert(front.name(), KeyForms::read(front.manifest_schema()));
+            }
+            all
         });
-        ALL.iter().find(|(name, _)| *name == format).map(|(_, forms)| forms)
+        ALL.get(format)
     }
 
     fn read(schema: &str) -> Self {
@@ -36,9 +37,10 @@ impl KeyForms {
         while let Some(one) = stack.pop() {
             match &one {
                 Value::Object(members) => {
-                    let properties = members.get("properties").and_then(Value::as_object);
-                    for (key, form) in properties.into_iter().flatten() {
-                        keys.entry(key.to_string()).or_default().push(form.clone());
+                    if let Some(Value::Object(properties)) = members.get("properties") {
+                        for (key, form) in properties.iter() {
+                            keys.entry(key.to_string()).or_default().push(form.clone());
+                        }
                     }
                     stack.extend(members.values().cloned());
                 }
@@ -51,21 +53,26 @@ impl KeyForms {
 
     /// Whether a key may have a value of this form.
     pub fn allows_value(&self, key: &str, value: &YamlNode) -> bool {
-        self.keys.get(key).is_none_or(|forms| forms.iter().any(|form| self.fits(form, value, 0)))
+        match self.keys.get(key) {
+            Some(forms) => forms.iter().any(|form| self.fits(form, value, 0)),
+            None => true,
+        }
     }
 
     /// Whether a key has a list of words as values, and this is one of them.
     pub fn has_listed_word(&self, key: &str, word: &str) -> bool {
-        let listed = |form: &Value| {
-            let words = self.resolved(form).get("enum").and_then(Value::as_list).unwrap_or_default();
-            words.iter().any(|one| one.as_str() == Some(word))
-        };
-        self.keys.get(key).is_some_and(|forms| forms.iter().any(listed))
+        let Some(forms) = self.keys.get(key) else { return false };
+        forms.iter().any(|form| matches!(listed_words(self.resolved(form)), Some(words) if has_word(words, word)))
     }
 
     fn resolved<'s>(&'s self, form: &'s Value) -> &'s Value {
-        let name = form.get("$ref").and_then(Value::as_str).and_then(|path| path.strip_prefix("#/$defs/"));
-        name.and_then(|name| self.whole.get("$defs")?.get(name)).unwrap_or(form)
+        self.definition(form).unwrap_or(form)
+    }
+
+    /// The definition to which a form refers.
+    fn definition(&self, form: &Value) -> Option<&Value> {
+        let name = form.get("$ref")?.as_str()?.strip_prefix("#/$defs/")?;
+        self.whole.get("$defs")?.get(name)
     }
 
     fn fits(&self, form: &Value, node: &YamlNode, depth: u32) -> bool {
@@ -76,11 +83,13 @@ impl KeyForms {
         if let Some(all) = ["anyOf", "oneOf"].into_iter().find_map(|key| form.get(key)?.as_list()) {
             return all.iter().any(|one| self.fits(one, node, depth + 1));
         }
-        if let (Some(words), Some(text)) = (form.get("enum").and_then(Value::as_list), node.as_string()) {
-            return words.iter().any(|word| word.as_str() == Some(&*text.value));
-        }
-        if let (Some(pattern), Some(text)) = (form.get("pattern").and_then(Value::as_str), node.as_string()) {
-            return Regex::new(pattern).is_ok_and(|pattern| pattern.is_match(&text.value));
+        if let Some(text) = node.as_string() {
+            if let Some(words) = listed_words(form) {
+                return has_word(words, &text.value);
+            }
+            if let Some(Value::Str(pattern)) = form.get("pattern") {
+                return matches!(Regex::new(pattern), Ok(pattern) if pattern.is_match(&text.value));
+            }
         }
         let kinds: Vec<&str> = match form.get("type") {
             Some(Value::List(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
@@ -89,10 +98,11 @@ impl KeyForms {
         };
         let has = |wanted: &[&str]| kinds.iter().any(|kind| wanted.contains(kind));
         match &*node.kind {
-            YamlNodeKind::Sequence(items) => {
-                let each = form.get("items");
-                has(&["array"]) && each.is_none_or(|each| items.iter().all(|item| self.fits(each, item, depth + 1)))
-            }
+            YamlNodeKind::Sequence(_) if !has(&["array"]) => false,
+            YamlNodeKind::Sequence(items) => match form.get("items") {
+                Some(each) => items.iter().all(|item| self.fits(each, item, depth + 1)),
+                None => true,
+            },
             YamlNodeKind::Mapping(_) => has(&["object"]),
             YamlNodeKind::Scalar(YamlScalar::Null, _) => has(&["null"]),
             YamlNodeKind::Scalar(YamlScalar::Str, _) => has(&["string"]),
@@ -100,4 +110,13 @@ impl KeyForms {
             YamlNodeKind::Scalar(..) => has(&["integer", "number", "string"]),
         }
     }
+}
+
+/// The words of which a value must be one.
+fn listed_words(form: &Value) -> Option<&[Value]> {
+    form.get("enum")?.as_list()
+}
+
+fn has_word(words: &[Value], word: &str) -> bool {
+    words.iter().any(|listed| listed.as_str() == Some(word))
 }

@@ -19,11 +19,16 @@ pub fn in_default(name: NameReference<'_, '_>, field: &str, found: &mut FindingL
         return;
     }
     let path = segment_names(&name.reference().path);
-    let default = name.workflow_names().inputs.find_field(field).and_then(|field| field.default_value());
-    let Some((missing, keys)) = default.and_then(|default| lacks(default, path.get(2..)?)) else { return };
+    let Some(default) = default_of(name, field) else { return };
+    let Some((missing, keys)) = lacks(default, path.get(2..).unwrap_or_default()) else { return };
     let segment = missing + 2;
     let before = path.get(..segment).unwrap_or_default().join(".");
     report_missing_member(name, segment, &format!("`{before}` has no"), &keys, found);
+}
+
+/// The default of an input field.
+fn default_of<'a>(name: NameReference<'a, '_>, field: &str) -> Option<&'a Value> {
+    name.workflow_names().inputs.find_field(field)?.default_value()
 }
 
 /// A member of the items of an input.
@@ -34,22 +39,23 @@ pub fn in_items(name: NameReference<'_, '_>, found: &mut FindingList) {
     else {
         return;
     };
-    if path.first().is_none_or(|head| **head != *"item") || rest.is_empty() {
+    if name.first_word() != "item" || rest.is_empty() {
         return;
     }
     let Some(NodeKind::Factory(factory)) = name.node_kind(me) else { return };
     let Some(FactoryItems::List(text)) = &factory.over else { return };
-    let over = name.subject.node_text(me, NodePart::Decides("for_each"), text).and_then(|bound| bound.as_template());
-    let Some(template) = over.filter(|template| template.is_single()) else { return };
-    let [over] = template.references() else { return };
+    let Some(bound) = name.subject.node_text(me, NodePart::Decides("for_each"), text) else { return };
+    let Some(template) = bound.as_template() else { return };
+    let ([over], true) = (template.references(), template.is_single()) else { return };
     let [root, field] = over.path.as_slice() else { return };
     if *root.name != *"inputs" || over.default.is_some() {
         return;
     }
-    let default = name.workflow_names().inputs.find_field(&field.name).and_then(|field| field.default_value());
-    let items = default.and_then(Value::as_list).unwrap_or_default();
-    let Some(all) = items.iter().map(|item| lacks(item, rest)).collect::<Option<Vec<_>>>() else { return };
-    let Some((missing, keys)) = all.into_iter().next() else { return };
+    let Some(Value::List(items)) = default_of(name, &field.name) else { return };
+    if items.iter().any(|item| lacks(item, rest).is_none()) {
+        return;
+    }
+    let Some((missing, keys)) = items.first().and_then(|item| lacks(item, rest)) else { return };
     report_missing_member(name, missing + 1, &format!("no item of `{}` has", over.dotted_path()), &keys, found);
 }
 
@@ -60,7 +66,8 @@ fn report_missing_member(
     keys: &[&str],
     found: &mut FindingList,
 ) {
-    let word = name.reference().path.get(segment).map_or("", |s| &*s.name);
+    let Some(word) = name.reference().path.get(segment) else { return };
+    let word = &*word.name;
     let message = format!("{what} `{word}` by its default, so a run without that input fails");
     let d = Diagnostic::new_warning("unresolved-name", name.source_location(), message);
     let d = d.of_property();
@@ -79,18 +86,18 @@ fn lacks<'v>(value: &'v Value, path: &[Arc<str>]) -> Option<(usize, Vec<&'v str>
     let mut value = value;
     for (at, segment) in path.iter().enumerate() {
         let inner = match value {
-            Value::Object(members) if !members.is_empty() => {
-                members.get(segment).ok_or_else(|| members.keys().map(|k| &**k).collect())
-            }
-            Value::List(items) if !items.is_empty() => {
-                segment.parse::<usize>().ok().and_then(|i| items.get(i)).ok_or_else(Vec::new)
-            }
+            Value::Object(members) if !members.is_empty() => members.get(segment),
+            Value::List(items) if !items.is_empty() => match segment.parse::<usize>() {
+                Ok(index) => items.get(index),
+                Err(_) => None,
+            },
             Value::Object(_) | Value::List(_) | Value::Null => return None,
-            _ => Err(Vec::new()),
+            _ => None,
         };
-        match inner {
-            Ok(inner) => value = inner,
-            Err(keys) => return Some((at, keys)),
+        match (inner, value) {
+            (Some(inner), _) => value = inner,
+            (None, Value::Object(members)) => return Some((at, members.keys().map(|key| &**key).collect())),
+            (None, _) => return Some((at, Vec::new())),
         }
     }
     None

@@ -10,9 +10,11 @@ use trefoil_front::sirenspec::names::node_part::ReadingPoint;
 
 /// A path that starts with `item`, `index` or `total`.
 pub fn check_loop_variable(name: NameReference<'_, '_>, found: &mut FindingList) {
-    let variable = name.reference().path.first().map_or("", |s| &*s.name);
+    let variable = name.first_word();
     let instance = name.text_position().factory_instance();
-    if instance.is_some_and(|instance| variable != "item" || instance.item.is_some()) {
+    if let Some(instance) = &instance
+        && (variable != "item" || instance.item.is_some())
+    {
         return lacking::in_items(name, found);
     }
     if name.reference().default.is_some() || name.text_position().who == ReadingPoint::Nobody {

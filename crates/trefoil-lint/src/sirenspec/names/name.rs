@@ -35,6 +35,13 @@ impl<'a, 's> NameReference<'a, 's> {
     pub fn reference(&self) -> &'a Reference {
         &self.used.reference
     }
+    /// The first word of its path.
+    pub fn first_word(&self) -> &'a str {
+        match self.used.reference.path.first() {
+            Some(segment) => &segment.name,
+            None => "",
+        }
+    }
     /// Its place in the file.
     pub fn source_location(&self) -> Location {
         self.used.at

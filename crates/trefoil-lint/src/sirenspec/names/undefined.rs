@@ -8,7 +8,7 @@ use super::habits;
 use super::name::NameReference;
 use super::path_advice::{PathAdvice, advise_path};
 use crate::sirenspec::subject::FindingList;
-use trefoil_front::sirenspec::manifest::{NodeKind, SirenNode, StateTree};
+use trefoil_front::sirenspec::manifest::{NodeKind, StateTree};
 use trefoil_front::sirenspec::names::texts;
 use trefoil_front::spelling_fixes;
 
@@ -24,12 +24,15 @@ pub fn report_unknown_path(
     found: &mut FindingList,
 ) {
     let known = name.workflow_names();
-    let leads = |n: &usize| known.has_value_at(root, path.get(..*n).unwrap_or(&[]));
-    let leading = (1..=path.len()).rev().find(leads).unwrap_or(0);
+    // The number of segments that lead to something.
+    let mut leading = path.len();
+    while leading > 0 && !known.has_value_at(root, path.get(..leading).unwrap_or(&[])) {
+        leading -= 1;
+    }
     if let Some(meant) = habits::intended_path(name, root, base) {
         return said(name, base + leading, &meant, found);
     }
-    if name.reference().path.first().is_some_and(|s| *s.name == *"memory") && known.node_at(path).is_none() {
+    if name.first_word() == "memory" && known.node_at(path).is_none() {
         let message = format!("`{}` is not defined: nothing is kept between runs", name.dotted_path());
         let help = "pass it as a field of `input`".to_owned();
         return found.push(finding(name, message, Some(help)));
@@ -42,8 +45,11 @@ pub fn report_unknown_path(
     if base == 0 && leading == 0 {
         candidates.extend(ROOTS.map(Arc::from));
         let rest = path.get(1..).unwrap_or(&[]);
-        let roots = [StateTree::Working, StateTree::Output].into_iter().filter(|root| known.has_value_at(*root, rest));
-        candidates.extend(roots.map(|root| Arc::from(root.tree_name())));
+        for root in [StateTree::Working, StateTree::Output] {
+            if known.has_value_at(root, rest) {
+                candidates.push(Arc::from(root.tree_name()));
+            }
+        }
     }
     let advice = if candidates.is_empty() { advise_path(name, root, base, path, leading) } else { None };
     report_undefined(name, base + leading, candidates.iter().map(|c| &**c).collect(), advice, found);
@@ -52,11 +58,7 @@ pub fn report_unknown_path(
 /// A name that is not defined here, with the place where it is.
 fn said(name: NameReference<'_, '_>, segment: usize, meant: &str, found: &mut FindingList) {
     let (before, word) = parted(name, segment);
-    let why = match before.as_slice() {
-        [] => format!("no node, written path or state is named `{word}`"),
-        before => format!("`{}` has no `{word}`", before.join(".")),
-    };
-    let message = format!("`{}` is not defined: {why}", name.dotted_path());
+    let message = undefined_message(name, &before, word);
     let d = mark_property_finding(&before, finding(name, message, Some(format!("did you mean `{meant}`?"))));
     let whole = name.used.path_location();
     found.push(spelling_fixes::fix_path(d, whole, meant, false));
@@ -71,39 +73,47 @@ pub fn report_undefined(
     found: &mut FindingList,
 ) {
     let (before, word) = parted(name, segment);
-    let message = match before.is_empty() {
-        true => format!("`{}` is not defined: no node, written path or state is named `{word}`", name.dotted_path()),
-        false => format!("`{}` is not defined: `{}` has no `{word}`", name.dotted_path(), before.join(".")),
-    };
+    let message = undefined_message(name, &before, word);
+    let with_help = |help: Option<String>| mark_property_finding(&before, finding(name, message, help));
     let path = &name.reference().path;
-    let near = suggestions::find_near_match(word, candidates.iter().copied());
-    // A node alone is an object; its result is probably meant.
-    let result = near.filter(|_| segment + 1 == path.len()).and_then(|near| result(name, &before, near.name));
-    let help = match near {
-        Some(_) if result.is_some() => result.as_ref().map(|path| format!("did you mean `{path}`?")),
-        Some(near) => {
-            let rest = path.iter().skip(segment + 1).map(|s| &*s.name);
-            let whole: Vec<&str> = before.iter().copied().chain([near.name]).chain(rest).collect();
-            Some(format!("did you mean `{}`?", whole.join(".")))
+    if let Some(near) = suggestions::find_near_match(word, candidates.iter().copied()) {
+        // A node alone is an object; its result is probably meant.
+        if segment + 1 == path.len()
+            && let Some(path) = result(name, &before, near.name)
+        {
+            let d = with_help(Some(format!("did you mean `{path}`?")));
+            let place = name.used.segments_location(0, segment);
+            return found.push(spelling_fixes::fix_path(d, place, &path, false));
         }
-        None if before == ["inputs"] => Some(format!("declare it: `input: {{{word}: ...}}`")),
-        None if advice.is_some() => advice.as_ref().map(|advice| advice.help.clone()),
-        None => available(&candidates),
+        let mut whole = before.clone();
+        whole.push(near.name);
+        whole.extend(path.iter().skip(segment + 1).map(|segment| &*segment.name));
+        let d = with_help(Some(format!("did you mean `{}`?", whole.join("."))));
+        let place = name.used.segment_location(segment);
+        return found.push(spelling_fixes::fix_name(d, place, near, name.reference().default.is_none()));
+    }
+    let help = match &advice {
+        _ if before == ["inputs"] => Some(format!("declare it: `input: {{{word}: ...}}`")),
+        Some(advice) => Some(advice.help.clone()),
+        None if candidates.is_empty() => None,
+        None => Some(format!("available: {}", spelling_fixes::join_names(candidates.iter().copied()))),
     };
-    let d = mark_property_finding(&before, finding(name, message, help));
-    let reference = name.reference();
-    found.push(match (result, near, advice.and_then(|advice| advice.path)) {
-        (Some(path), ..) => spelling_fixes::fix_path(d, name.used.segments_location(0, segment), &path, false),
-        (None, Some(near), _) => {
-            spelling_fixes::fix_name(d, name.used.segment_location(segment), near, reference.default.is_none())
+    let d = with_help(help);
+    found.push(match advice {
+        Some(PathAdvice { path: Some(path), .. }) => {
+            spelling_fixes::fix_path(d, name.used.path_location(), &path, false)
         }
-        (None, None, Some(path)) => spelling_fixes::fix_path(d, name.used.path_location(), &path, false),
-        (None, None, None) => d,
+        _ => d,
     });
 }
 
-fn available(candidates: &[&str]) -> Option<String> {
-    (!candidates.is_empty()).then(|| format!("available: {}", spelling_fixes::join_names(candidates.iter().copied())))
+/// The message about an undefined word after these words.
+fn undefined_message(name: NameReference<'_, '_>, before: &[&str], word: &str) -> String {
+    let path = name.dotted_path();
+    match before {
+        [] => format!("`{path}` is not defined: no node, written path or state is named `{word}`"),
+        before => format!("`{path}` is not defined: `{}` has no `{word}`", before.join(".")),
+    }
 }
 
 /// A namespace without a field name after it.
@@ -111,13 +121,16 @@ pub fn no_field(name: NameReference<'_, '_>, root: &'static str, found: &mut Fin
     let example = if root == "env" { "env.NAME" } else { "inputs.message" };
     let help = format!("for example `{{{{ {example} }}}}`");
     let d = finding(name, format!("`{root}` needs a field name after it"), Some(help));
-    let whole = name.used.segment_location(0).filter(|_| root == "inputs");
+    let whole = if root == "inputs" { name.used.segment_location(0) } else { None };
     found.push(spelling_fixes::fix_path(d, whole, example, false));
 }
 
 /// A placeholder in a default.
 pub fn default_is_text(name: NameReference<'_, '_>, found: &mut FindingList) {
-    let Some(default) = name.reference().default.as_deref().filter(|text| text.contains("{{")) else { return };
+    let Some(default) = name.reference().default.as_deref() else { return };
+    if !default.contains("{{") {
+        return;
+    }
     let message = format!("the default is literal text, so `{default}` in it is not read");
     let d = Diagnostic::new_warning("not-a-placeholder", name.source_location(), message);
     found.push(d.with_help("write both placeholders side by side: a default cannot be another value"));
@@ -126,7 +139,11 @@ pub fn default_is_text(name: NameReference<'_, '_>, found: &mut FindingList) {
 /// The words before a segment, and that segment.
 fn parted<'a>(name: NameReference<'a, '_>, segment: usize) -> (Vec<&'a str>, &'a str) {
     let path = &name.reference().path;
-    (path.iter().take(segment).map(|s| &*s.name).collect(), path.get(segment).map_or("", |s| &*s.name))
+    let word = match path.get(segment) {
+        Some(segment) => &*segment.name,
+        None => "",
+    };
+    (path.iter().take(segment).map(|segment| &*segment.name).collect(), word)
 }
 
 /// The path to the result of the node with a similar name; `None` if a written or seeded value also has that name.
@@ -140,24 +157,32 @@ fn result(name: NameReference<'_, '_>, before: &[&str], id: &str) -> Option<Stri
     };
     let path = [Arc::from(id)];
     let look = known.look_up_path(StateTree::Working, &path);
-    let written = look.seeded || look.writes.iter().any(|w| known.provides_value(*w, &path));
-    (!written && !node.output.is_empty()).then(|| format!("{root}{id}.{}", node.output.join(".")))
+    let is_written = look.seeded || look.writes.iter().any(|write| known.provides_value(*write, &path));
+    if is_written || node.output.is_empty() {
+        return None;
+    }
+    Some(format!("{root}{id}.{}", node.output.join(".")))
 }
 
 /// The reading node, if the text is an agent's and the name is defined in another node that uses the agent (inputs of a
 /// factory).
 fn only_here<'a>(name: NameReference<'a, '_>) -> Option<&'a str> {
     let [root, field, ..] = name.reference().path.as_slice() else { return None };
-    let (me, manifest) = (name.reader_node()?, name.subject.manifest);
-    let gives = |node: &SirenNode<'_>| match &node.kind {
-        NodeKind::Factory(factory) => factory.inputs.iter().any(|e| e.key.value == field.name),
-        _ => false,
-    };
-    let reads =
-        |node: &SirenNode<'_>| texts::of_node(manifest, node).iter().any(|t| t.text.span == name.text.text.source.span);
-    let mut others = manifest.nodes.iter().filter(|other| !std::ptr::eq(*other, me));
-    (*root.name == *"inputs" && others.any(|n| gives(n) && reads(n)))
-        .then(|| name.text_position().reading_node().map(|n| &*n.id))?
+    let (reader, manifest) = (name.reader_node()?, name.subject.manifest);
+    if *root.name != *"inputs" {
+        return None;
+    }
+    for other in &manifest.nodes {
+        let NodeKind::Factory(factory) = &other.kind else { continue };
+        let passes = factory.inputs.iter().any(|entry| entry.key.value == field.name);
+        if passes
+            && !std::ptr::eq(other, reader)
+            && texts::of_node(manifest, other).iter().any(|text| text.text.span == name.text.text.source.span)
+        {
+            return Some(&name.text_position().reading_node()?.id);
+        }
+    }
+    None
 }
 
 /// Marks findings about names after other names, which used to be reported as properties.
@@ -179,5 +204,8 @@ fn finding(name: NameReference<'_, '_>, message: String, help: Option<String>) -
         Some(default) => (FindingSeverity::Warning, format!("{within}{message}; {always} `{default}`")),
     };
     let d = Diagnostic::new("unresolved-name", severity, name.source_location(), message);
-    help.into_iter().fold(d, |d, help| d.with_help(help))
+    match help {
+        Some(help) => d.with_help(help),
+        None => d,
+    }
 }

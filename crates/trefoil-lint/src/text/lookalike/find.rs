@@ -61,31 +61,38 @@ pub fn find_lookalikes<'t>(text: &'t str, is_there: &dyn Fn(&str) -> bool) -> Ve
     let mut depth = 0usize;
     // A tag that is not closed (reported separately) may end anywhere.
     let mut unclosed = false;
-    while let Some(next) = bytes.get(at..).and_then(|rest| rest.iter().position(|b| begins_something(*b))) {
+    loop {
+        let rest = bytes.get(at..).unwrap_or_default();
+        let Some(next) = rest.iter().position(|byte| begins_something(*byte)) else { return found };
         at += next;
         let rest = bytes.get(at..).unwrap_or_default();
         if let Some(inner) = rest.strip_prefix(b"{{") {
             // Search only up to the next tag, so that a text with many open tags takes linear time.
-            let end = inner.windows(2).position(|pair| matches!(pair, b"{{" | b"}}"));
-            let Some(end) = end.filter(|end| inner.get(*end) == Some(&b'}')) else {
-                unclosed = true;
-                at += 2;
-                continue;
+            let end = match inner.windows(2).position(|pair| matches!(pair, b"{{" | b"}}")) {
+                Some(end) if inner.get(end) == Some(&b'}') => end,
+                _ => {
+                    unclosed = true;
+                    at += 2;
+                    continue;
+                }
             };
             let tag = text.get(at + 2..at + 2 + end).unwrap_or_default();
             at += end + 4;
-            if tag.starts_with('{') && text.get(at..).is_some_and(|t| t.starts_with('}')) {
+            let after = text.get(at..).unwrap_or_default();
+            if tag.starts_with('{') && after.starts_with('}') {
                 // Three braces are also a tag.
                 at += 1;
                 continue;
             }
             let third = depth == 0 && !unclosed && !tag.starts_with(['{', '#', '/']);
-            if third && text.get(at..).is_some_and(|t| t.starts_with('}') && !t.starts_with("}}")) {
+            if third && after.starts_with('}') && !after.starts_with("}}") {
                 found.push(PlaceholderLookalike { range: at..at + 1, form: LookalikeForm::Brace });
                 at += 1;
                 continue;
             }
-            found.extend(tag.trim_start().starts_with("#if ").then(|| comparison(text, at)).flatten());
+            if tag.trim_start().starts_with("#if ") {
+                found.extend(comparison(text, at));
+            }
         } else if let Some(one) = comment(text, at)
             .or_else(|| bracketed(text, at, is_there))
             .or_else(|| block(text, at))
@@ -105,7 +112,6 @@ pub fn find_lookalikes<'t>(text: &'t str, is_there: &dyn Fn(&str) -> bool) -> Ve
             at += 1;
         }
     }
-    found
 }
 
 /// Whether a byte can start one of the forms.
@@ -114,34 +120,47 @@ fn begins_something(byte: u8) -> bool {
 }
 
 fn bracketed<'t>(text: &'t str, at: usize, is_there: &dyn Fn(&str) -> bool) -> Option<PlaceholderLookalike<'t>> {
+    BRACKETS.iter().find_map(|brackets| in_brackets(text, at, *brackets, is_there))
+}
+
+fn in_brackets<'t>(
+    text: &'t str,
+    at: usize,
+    (left, right): (&str, &str),
+    is_there: &dyn Fn(&str) -> bool,
+) -> Option<PlaceholderLookalike<'t>> {
     let rest = text.get(at..)?;
-    BRACKETS.iter().find_map(|(left, right)| {
-        let inner = nearby(rest.strip_prefix(left)?);
-        let inner = inner.get(..inner.find(right)?)?;
-        let mut end = at + left.len() + inner.len() + right.len();
-        if *left == "{%" {
-            let path = inner.split_whitespace().find(|word| is_path(word) && is_there(word))?;
-            return Some(PlaceholderLookalike { range: at..end, form: LookalikeForm::Statement(path) });
-        }
-        let inner = inner.trim();
-        let (path, filter) =
-            inner.split_once('|').map_or((inner, None), |(path, filter)| (path.trim_end(), Some(filter)));
-        let path = Some(path).filter(|path| is_path(path) && is_there(path))?;
-        // A single word in these brackets is a markup tag; a value that consists of it is checked separately.
-        let closed = || rest.contains(&format!("</{path}>"));
-        if *left == "<" && (!path.contains('.') || text.trim().len() == end - at || closed()) {
-            return None;
-        }
-        if filter.is_some_and(|f| !f.trim().trim_start_matches("json_or_").starts_with("default(")) {
-            return None;
-        }
-        // `{topic}}`: one brace is missing.
-        if *right == "}" && text.get(end..).is_some_and(|t| t.starts_with('}')) {
-            end += 1;
-        }
-        let whole = if filter.is_some() { inner } else { path };
-        Some(PlaceholderLookalike { range: at..end, form: LookalikeForm::Placeholder(whole) })
-    })
+    let inner = nearby(rest.strip_prefix(left)?);
+    let inner = inner.get(..inner.find(right)?)?;
+    let mut end = at + left.len() + inner.len() + right.len();
+    if left == "{%" {
+        let path = inner.split_whitespace().find(|word| is_path(word) && is_there(word))?;
+        return Some(PlaceholderLookalike { range: at..end, form: LookalikeForm::Statement(path) });
+    }
+    let inner = inner.trim();
+    let (path, filter) = match inner.split_once('|') {
+        Some((path, filter)) => (path.trim_end(), Some(filter)),
+        None => (inner, None),
+    };
+    if !is_path(path) || !is_there(path) {
+        return None;
+    }
+    // A single word in these brackets is a markup tag; a value that consists of it is checked separately.
+    let closed = || rest.contains(&format!("</{path}>"));
+    if left == "<" && (!path.contains('.') || text.trim().len() == end - at || closed()) {
+        return None;
+    }
+    if let Some(filter) = filter
+        && !filter.trim().trim_start_matches("json_or_").starts_with("default(")
+    {
+        return None;
+    }
+    // `{topic}}`: one brace is missing.
+    if right == "}" && text.get(end..).unwrap_or_default().starts_with('}') {
+        end += 1;
+    }
+    let whole = if filter.is_some() { inner } else { path };
+    Some(PlaceholderLookalike { range: at..end, form: LookalikeForm::Placeholder(whole) })
 }
 
 /// `$writer.draft`. A single word would be a shell variable.
@@ -149,19 +168,24 @@ fn variable<'t>(text: &'t str, at: usize, is_there: &dyn Fn(&str) -> bool) -> Op
     let rest = text.get(at..)?.strip_prefix('$')?;
     let end = rest.find(|c: char| !in_path(c)).unwrap_or(rest.len());
     let path = rest.get(..end)?.trim_end_matches(['.', '-']);
-    let found = path.contains('.') && path.len() <= LONGEST && is_path(path) && is_there(path);
-    found.then(|| PlaceholderLookalike { range: at..at + 1 + path.len(), form: LookalikeForm::Placeholder(path) })
+    if !path.contains('.') || path.len() > LONGEST || !is_path(path) || !is_there(path) {
+        return None;
+    }
+    Some(PlaceholderLookalike { range: at..at + 1 + path.len(), form: LookalikeForm::Placeholder(path) })
 }
 
 /// `{#if topic}`, `{/if}`.
 fn block(text: &str, at: usize) -> Option<PlaceholderLookalike<'_>> {
     let rest = text.get(at..)?;
-    if let Some(inner) = rest.strip_prefix("{#if ").map(nearby) {
-        let end = inner.find('}').filter(|end| inner.get(..*end).is_some_and(|t| !t.contains(['{', '\n'])))?;
-        let braces = if inner.get(end..).is_some_and(|t| t.starts_with("}}")) { 2 } else { 1 };
-        return Some(PlaceholderLookalike { range: at..at + 5 + end + braces, form: LookalikeForm::BlockStart });
+    if let Some(inner) = rest.strip_prefix("{#if ") {
+        let (test, after) = nearby(inner).split_once('}')?;
+        if test.contains(['{', '\n']) {
+            return None;
+        }
+        let braces = if after.starts_with('}') { 2 } else { 1 };
+        return Some(PlaceholderLookalike { range: at..at + 5 + test.len() + braces, form: LookalikeForm::BlockStart });
     }
-    let end = rest.strip_prefix("{/if}").map(|behind| if behind.starts_with('}') { 6 } else { 5 })?;
+    let end = if rest.strip_prefix("{/if}")?.starts_with('}') { 6 } else { 5 };
     Some(PlaceholderLookalike { range: at..at + end, form: LookalikeForm::BlockEnd })
 }
 
@@ -169,36 +193,38 @@ fn block(text: &str, at: usize) -> Option<PlaceholderLookalike<'_>> {
 fn comment(text: &str, at: usize) -> Option<PlaceholderLookalike<'_>> {
     let inner = nearby(text.get(at..)?.strip_prefix("{#")?);
     let inner = inner.get(..inner.find("#}")?)?;
-    let words = inner.contains(char::is_alphabetic) && !inner.contains(['{', '}']);
-    words.then(|| PlaceholderLookalike { range: at..at + inner.len() + 4, form: LookalikeForm::Comment })
+    if !inner.contains(char::is_alphabetic) || inner.contains(['{', '}']) {
+        return None;
+    }
+    Some(PlaceholderLookalike { range: at..at + inner.len() + 4, form: LookalikeForm::Comment })
 }
 
 /// `topic}}` without the opening braces.
 fn closed_only<'t>(text: &'t str, at: usize, is_there: &dyn Fn(&str) -> bool) -> Option<PlaceholderLookalike<'t>> {
     let before = text.get(..at)?.trim_end_matches(' ');
-    let start = before.rfind(|c: char| !in_path(c)).map_or(0, |i| i + before.get(i..).map_or(1, first_length));
-    let path = before.get(start..).filter(|path| is_path(path) && is_there(path))?;
+    let start = before.trim_end_matches(in_path).len();
+    let path = before.get(start..)?;
+    if !is_path(path) || !is_there(path) {
+        return None;
+    }
     Some(PlaceholderLookalike { range: start..at + 2, form: LookalikeForm::Placeholder(path) })
 }
 
 /// A comparison after the tag that should contain it.
 fn comparison(text: &str, at: usize) -> Option<PlaceholderLookalike<'_>> {
     let rest = text.get(at..)?;
-    let start = at + (rest.len() - rest.trim_start_matches(' ').len());
-    let operator = ["==", "!="].iter().find(|o| text.get(start..).is_some_and(|t| t.starts_with(**o)))?;
-    let behind = text.get(start + operator.len()..)?;
-    behind
-        .starts_with([' ', '\'', '"'])
-        .then_some(PlaceholderLookalike { range: start..start + 2, form: LookalikeForm::Comparison })
+    let compared = rest.trim_start_matches(' ');
+    let start = at + (rest.len() - compared.len());
+    let behind = compared.strip_prefix("==").or_else(|| compared.strip_prefix("!="))?;
+    if !behind.starts_with([' ', '\'', '"']) {
+        return None;
+    }
+    Some(PlaceholderLookalike { range: start..start + 2, form: LookalikeForm::Comparison })
 }
 
 /// The longest prefix of a text that a placeholder can have.
 fn nearby(text: &str) -> &str {
     text.get(..text.floor_char_boundary(LONGEST)).unwrap_or(text)
-}
-
-fn first_length(text: &str) -> usize {
-    text.chars().next().map_or(1, char::len_utf8)
 }
 
 #[cfg(test)]
