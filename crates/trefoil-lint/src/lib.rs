@@ -21,7 +21,9 @@ pub(crate) type FindingList = Vec<Diagnostic>;
 /// The mistakes in everything that was compiled.
 pub fn find_mistakes(compiled: &DialectCompilation<'_>) -> Vec<Diagnostic> {
     let mut found = FindingList::new();
-    compiled.units.bound_texts().into_iter().for_each(|bound| text::find_text_mistakes(bound, &mut found));
+    for bound in compiled.units.bound_texts() {
+        text::find_text_mistakes(bound, &mut found);
+    }
     found.extend(match &compiled.units {
         CompiledUnits::Agntz(units) => agntz::check_agntz(units),
         CompiledUnits::Aegis(units) => aegis::check_aegis(units),
@@ -32,7 +34,9 @@ pub fn find_mistakes(compiled: &DialectCompilation<'_>) -> Vec<Diagnostic> {
         CompiledUnits::Aegis(_) => "aegis",
         CompiledUnits::Sirenspec(_) => "sirenspec",
     };
-    found.extend(compiled.found.blocks.iter().flat_map(|block| swallowed::find_swallowed_keys(block, format)));
+    for block in &compiled.found.blocks {
+        found.extend(swallowed::find_swallowed_keys(block, format));
+    }
     found
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use trefoil_syntax::yaml::YamlText;
+use trefoil_syntax::yaml::{YamlNode, YamlText};
 use trefoil_syntax::{Diagnostic, Location};
 
 use super::unit::{FindingList, WorkflowUnit};
@@ -58,9 +58,10 @@ fn missing_agent(directory: &AegisDirectory<'_>, text: &YamlText, own: Option<&s
 fn missing_workflow(directory: &AegisDirectory<'_>, text: &YamlText, at: Location) -> Diagnostic {
     let message = format!("no workflow in this folder is named `{}`", text.value);
     let d = Diagnostic::new_warning("unknown-reference", at, message);
-    near(directory, AegisUnitKind::Workflow, text, None, at, d).unwrap_or_else(|d| {
-        d.with_help("add its manifest to the folder; a run that can reach this state does not start")
-    })
+    match near(directory, AegisUnitKind::Workflow, text, None, at, d) {
+        Ok(d) => d,
+        Err(d) => d.with_help("add its manifest to the folder; a run that can reach this state does not start"),
+    }
 }
 
 /// The finding with the most similar name, or unchanged if there is none.
@@ -91,8 +92,10 @@ fn ambiguous(
 ) -> Diagnostic {
     let sort = if unit == AegisUnitKind::Agent { "agents" } else { "workflows" };
     let mut d = Diagnostic::new_error("ambiguous-reference", at, format!("several {sort} are named `{}`", text.value));
-    for (_, place) in directory.declarations_of(unit, &text.value).filter(|(document, _)| several.contains(document)) {
-        d = d.with_label(place, "one of them");
+    for (document, place) in directory.declarations_of(unit, &text.value) {
+        if several.contains(&document) {
+            d = d.with_label(place, "one of them");
+        }
     }
     d.with_help("rename all but one")
 }
@@ -110,17 +113,21 @@ pub fn find_unread_intents(unit: &WorkflowUnit<'_, '_>, found: &mut FindingList)
         else {
             continue;
         };
-        let prompt = || {
-            let task = &document.root.as_mapping()?.get("spec")?.value.as_mapping()?.get("task")?.value;
-            task.as_mapping()?.get("prompt_template")?.value.as_string()
-        };
         // The default prompt does not show it.
         let words = ["intent", "this", "@root", "{{."];
-        if prompt().is_some_and(|text| words.iter().any(|word| text.value.contains(word))) {
+        if let Some(prompt) = prompt_template(&document.root)
+            && words.iter().any(|word| prompt.value.contains(word))
+        {
             continue;
         }
         let message = format!("`intent` has no effect: the prompt of `{}` does not read it", callee.name.value);
         let d = Diagnostic::new_warning("unused", unit.file.location_of(at), message);
         found.push(d.with_help("write `{{intent}}` in its `prompt_template`, or put the text in `input`"));
     }
+}
+
+/// The text of `prompt_template` of an agent.
+fn prompt_template(root: &YamlNode) -> Option<&YamlText> {
+    let task = &root.as_mapping()?.get("spec")?.value.as_mapping()?.get("task")?.value;
+    task.as_mapping()?.get("prompt_template")?.value.as_string()
 }

@@ -17,11 +17,16 @@ use trefoil_front::spelling_fixes::fix_spelling;
 const NEVER_BUILT_IN: &[&str] = &["update_context", "finalize", "finalize_success", "finalize_failure"];
 
 /// The actions of System states, with the indices of the states.
-fn actions<'u>(unit: &'u WorkflowUnit<'_, '_>) -> impl Iterator<Item = (usize, &'u SystemAction)> {
-    unit.workflow.states.iter().enumerate().filter_map(|(index, state)| match &state.kind {
-        Some(StateKind::System(system)) => Some((index, system.action.as_ref()?)),
-        _ => None,
-    })
+fn actions<'u>(unit: &'u WorkflowUnit<'_, '_>) -> Vec<(usize, &'u SystemAction)> {
+    let mut actions = Vec::new();
+    for (index, state) in unit.workflow.states.iter().enumerate() {
+        if let Some(StateKind::System(system)) = &state.kind
+            && let Some(action) = &system.action
+        {
+            actions.push((index, action));
+        }
+    }
+    actions
 }
 
 /// Invalid commands, and placeholders that a shell would read as code.
@@ -29,7 +34,8 @@ pub fn check_commands(unit: &WorkflowUnit<'_, '_>, found: &mut FindingList) {
     for (index, action) in actions(unit) {
         let SystemAction::Command { command, .. } = action else { continue };
         // An invalid template is reported separately.
-        if unit.texts.get(RenderMoment::Entering(index), command).is_none_or(|text| text.as_template().is_none()) {
+        let Some(text) = unit.texts.get(RenderMoment::Entering(index), command) else { continue };
+        if text.as_template().is_none() {
             continue;
         }
         let word = command.value.trim();
@@ -51,21 +57,28 @@ fn not_built_in(unit: &WorkflowUnit<'_, '_>, command: &YamlText) -> Option<Diagn
     let message = format!("`{word}` is not a built-in command, so the shell will look for a program with this name");
     let d = Diagnostic::new_warning("unknown-reference", at, message);
     // A path names the user's own file.
-    let near = suggestions::find_near_match(word, ["update_blackboard"]).filter(|_| !word.contains('/'));
-    let invented = || suggestions::NearMatch { name: "update_blackboard", distance: usize::MAX, sure: false };
-    if let Some(near) = near.or_else(|| (would_update(word) && !word.contains('/')).then(invented)) {
-        return Some(fix_spelling(d.with_help(format!("did you mean `{}`?", near.name)), at, command, near));
+    if !word.contains('/') {
+        let mut near = suggestions::find_near_match(word, ["update_blackboard"]);
+        if near.is_none() && would_update(word) {
+            near = Some(suggestions::NearMatch { name: "update_blackboard", distance: usize::MAX, sure: false });
+        }
+        if let Some(near) = near {
+            return Some(fix_spelling(d.with_help(format!("did you mean `{}`?", near.name)), at, command, near));
+        }
     }
-    let help = "write `update_blackboard` to change the Blackboard, or `echo` to do nothing";
-    NEVER_BUILT_IN.contains(&word).then(|| d.with_help(help))
+    if !NEVER_BUILT_IN.contains(&word) {
+        return None;
+    }
+    Some(d.with_help("write `update_blackboard` to change the Blackboard, or `echo` to do nothing"))
 }
 
 /// Whether a command is one word that means an update of the Blackboard in another system: `blackboard.write`.
 fn would_update(word: &str) -> bool {
     const VERBS: &[&str] = &["set", "update", "write", "put", "save", "store", "patch", "merge", "add", "append"];
     const NOUNS: &[&str] = &["blackboard", "context"];
-    let parts = || word.split(['_', '-', '.', ':']);
-    parts().count() == 2 && parts().any(|p| VERBS.contains(&p)) && parts().any(|p| NOUNS.contains(&p))
+    let parts: Vec<&str> = word.split(['_', '-', '.', ':']).collect();
+    matches!(*parts, [first, second] if VERBS.contains(&first) && NOUNS.contains(&second)
+        || NOUNS.contains(&first) && VERBS.contains(&second))
 }
 
 fn unsafe_parts(
@@ -83,7 +96,9 @@ fn unsafe_parts(
     }
     // Quotes in `${...}` and after a `$` have their own rules, which differ between shells.
     let own_rules = ["${", "$'"].iter().any(|sign| command.value.contains(sign));
-    if let Some(quote) = script.open.filter(|_| !own_rules) {
+    if let Some(quote) = script.open
+        && !own_rules
+    {
         let at = unit.file.location_of(command.span);
         let d = Diagnostic::new_warning("command-syntax", at, format!("a `{quote}` is never closed"));
         let help = "close it, or write `\\` before a literal one; the shell rejects the command";
@@ -100,18 +115,11 @@ fn program_from_data(
 ) -> Option<Diagnostic> {
     let range = script.program_from_data.as_ref()?;
     let at = unit.file.location_of(command.source_span(range.start as u32..range.end as u32));
-    let reads = unit
-        .texts
-        .bound_references()
-        .filter(|(moment, _)| *moment == RenderMoment::Entering(index))
-        .map(|(_, used)| used);
-    let mut here = reads.filter(|used| at.span.start <= used.at.span.start && used.at.span.end <= at.span.end);
-    let given = |used: &BoundReference| {
-        let path: Vec<&str> = used.reference.path.iter().map(|s| &*s.name).collect();
-        matches!(*path, ["input", ..] | ["workflow", "task" | "input", ..])
-    };
-    let of_input = |used: &BoundReference| used.bound.entries.iter().any(|entry| entry.sort == NameKind::Input);
-    let of_caller = here.any(|used| given(used) || of_input(used));
+    let mut of_caller = false;
+    for (moment, used) in unit.texts.bound_references() {
+        let is_here = at.span.start <= used.at.span.start && used.at.span.end <= at.span.end;
+        of_caller |= moment == RenderMoment::Entering(index) && is_here && is_of_caller(used);
+    }
     Some(if of_caller {
         let message = "the run's input decides which program runs";
         let d = Diagnostic::new_error("command-from-data", at, message);
@@ -122,29 +130,42 @@ fn program_from_data(
     })
 }
 
+/// Whether a reference reads the run's input.
+fn is_of_caller(used: &BoundReference) -> bool {
+    let path: Vec<&str> = used.reference.path.iter().map(|segment| &*segment.name).collect();
+    matches!(*path, ["input", ..] | ["workflow", "task" | "input", ..])
+        || used.bound.entries.iter().any(|entry| entry.sort == NameKind::Input)
+}
+
 /// Keys of `update_blackboard` that templates cannot read.
 pub fn check_update_keys(unit: &WorkflowUnit<'_, '_>, found: &mut FindingList) {
-    let updates = actions(unit).filter_map(|(_, action)| match action {
-        SystemAction::Update(entries) => Some(entries),
-        SystemAction::Command { .. } => None,
-    });
-    for (key, _) in updates.flatten() {
-        let at = unit.file.location_of(key.span);
-        let bare = ["blackboard.", "workflow.context."].iter().find_map(|prefix| key.value.strip_prefix(prefix));
-        if let Some(bare) = bare.filter(|bare| !bare.is_empty()) {
-            let message = format!("this writes a key named `{}`, not `{bare}`", key.value);
-            let d = Diagnostic::new_warning("state-key", at, message);
-            found.push(d.with_help(format!("write `{bare}`: keys of `env` are keys of the Blackboard")));
+    for (_, action) in actions(unit) {
+        if let SystemAction::Update(entries) = action {
+            for (key, _) in entries {
+                check_update_key(unit, key, found);
+            }
         }
-        if bare.is_none() {
-            found.extend(unreadable(unit, key));
-        }
-        let taken = RESERVED.contains(&&*key.value) || matches!(&*key.value, "intent" | "tenant_id" | "attachments");
-        if taken || unit.names.state_index(&key.value).is_some() {
-            let what = if taken { "a reserved name" } else { "the result of a state" };
-            let message = format!("`update_blackboard` cannot write `{}`: it is {what}", key.value);
-            found.push(Diagnostic::new_error("state-key", at, message).with_help("choose another key"));
-        }
+    }
+}
+
+fn check_update_key(unit: &WorkflowUnit<'_, '_>, key: &YamlText, found: &mut FindingList) {
+    let at = unit.file.location_of(key.span);
+    let bare = ["blackboard.", "workflow.context."].iter().find_map(|prefix| key.value.strip_prefix(prefix));
+    if let Some(bare) = bare
+        && !bare.is_empty()
+    {
+        let message = format!("this writes a key named `{}`, not `{bare}`", key.value);
+        let d = Diagnostic::new_warning("state-key", at, message);
+        found.push(d.with_help(format!("write `{bare}`: keys of `env` are keys of the Blackboard")));
+    }
+    if bare.is_none() {
+        found.extend(unreadable(unit, key));
+    }
+    let taken = RESERVED.contains(&&*key.value) || matches!(&*key.value, "intent" | "tenant_id" | "attachments");
+    if taken || unit.names.state_index(&key.value).is_some() {
+        let what = if taken { "a reserved name" } else { "the result of a state" };
+        let message = format!("`update_blackboard` cannot write `{}`: it is {what}", key.value);
+        found.push(Diagnostic::new_error("state-key", at, message).with_help("choose another key"));
     }
 }
 

@@ -11,9 +11,12 @@ use trefoil_front::aegis::NamedFlowCall;
 pub fn find_call_cycles(calls: &[NamedFlowCall]) -> Vec<Diagnostic> {
     let edges = calls.iter().map(|call| (call.from.0, call.to.0));
     let graph = petgraph::graph::DiGraph::<(), ()>::from_edges(edges);
-    let rings = petgraph::algo::kosaraju_scc(&graph);
-    let of_node: HashMap<u32, usize> =
-        rings.iter().enumerate().flat_map(|(ring, all)| all.iter().map(move |n| (n.index() as u32, ring))).collect();
+    let mut of_node: HashMap<u32, usize> = HashMap::default();
+    for (ring, nodes) in petgraph::algo::kosaraju_scc(&graph).into_iter().enumerate() {
+        for node in nodes {
+            of_node.insert(node.index() as u32, ring);
+        }
+    }
     let mut inside: BTreeMap<usize, Vec<&NamedFlowCall>> = BTreeMap::new();
     for call in calls {
         if let (Some(from), Some(to)) = (of_node.get(&call.from.0), of_node.get(&call.to.0))
@@ -22,7 +25,11 @@ pub fn find_call_cycles(calls: &[NamedFlowCall]) -> Vec<Diagnostic> {
             inside.entry(*from).or_default().push(call);
         }
     }
-    inside.into_values().filter_map(|calls| ring(&calls)).collect()
+    let mut found = Vec::new();
+    for calls in inside.into_values() {
+        found.extend(ring(&calls));
+    }
+    found
 }
 
 fn ring(calls: &[&NamedFlowCall]) -> Option<Diagnostic> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use trefoil_syntax::yaml::YamlText;
 use trefoil_syntax::{Diagnostic, Location, Span, suggestions};
-use trefoil_template::{Value, ValueObject, read_json};
+use trefoil_template::{ValueObject, read_json};
 
 use super::unit::{FindingList, WorkflowUnit, with_help};
 use trefoil_front::ManifestSource;
@@ -16,11 +16,17 @@ use trefoil_front::aegis::names::ALWAYS;
 /// The inputs of every call.
 pub fn check_call_inputs(unit: &WorkflowUnit<'_, '_>, found: &mut FindingList) {
     let file = unit.file;
-    for callee in unit.callees.iter().filter(|callee| !callee.judges) {
+    for callee in unit.callees {
+        if callee.judges {
+            continue;
+        }
         let name = &*callee.name.value;
         let wraps = callee.unit == AegisUnitKind::Workflow;
         let declared = unit.directory.takes_object(callee.unit, name);
-        let taker = declared.as_ref().map(|(file, schema)| InputReceiver { name, schema, file: *file, wraps });
+        let taker = match &declared {
+            Some((file, schema)) => Some(InputReceiver { name, schema, file: *file, wraps }),
+            None => None,
+        };
         match (taker, callee.input) {
             (Some(taker), Some(input)) => check(file, input, &taker, found),
             (Some(taker), None) if wraps => {
@@ -92,8 +98,8 @@ fn check(file: ManifestSource<'_>, text: &YamlText, taker: &InputReceiver<'_>, f
 fn broken(file: ManifestSource<'_>, text: &YamlText, found: &mut FindingList) {
     let Some(probe) = probe_text(&text.value) else { return };
     let probe = probe.trim();
-    let begins = probe.strip_prefix('{').is_some_and(|rest| rest.trim_start().starts_with('"'));
-    if let Some(error) = read_json::<ValueObject>(probe).err().filter(|_| begins) {
+    let begins = matches!(probe.strip_prefix('{'), Some(rest) if rest.trim_start().starts_with('"'));
+    if begins && let Err(error) = read_json::<ValueObject>(probe) {
         let message = error.to_string();
         let why = message.split(" at line ").next().unwrap_or_default();
         let message = format!("this looks like a JSON object but does not parse: {why}");
@@ -145,7 +151,10 @@ fn missing(
     found: &mut FindingList,
 ) {
     let schema = taker.schema;
-    for (property, _) in schema.declared_properties().filter(|(p, _)| needs(schema, p) && !given(p)) {
+    for (property, _) in schema.declared_properties() {
+        if !needs(schema, property) || given(property) {
+            continue;
+        }
         let message = format!("`{}` needs `{property}`, but does not get it", taker.name);
         let d = Diagnostic::new_warning("missing-input", file.location_of(at), message);
         let d = d.with_label(Location::new(taker.file, schema.property_at(property)), "required here");
@@ -155,8 +164,15 @@ fn missing(
 
 /// Whether a property is required.
 fn needs(schema: &JsonSchema, property: &str) -> bool {
-    let has_default = |(p, declared): (&Arc<str>, &Value)| &**p == property && declared.get("default").is_some();
-    schema.requires_property(property) && !schema.declared_properties().any(has_default)
+    if !schema.requires_property(property) {
+        return false;
+    }
+    for (name, declared) in schema.declared_properties() {
+        if **name == *property && declared.get("default").is_some() {
+            return false;
+        }
+    }
+    true
 }
 
 /// Reports a property that the callee does not declare: certain if its schema is closed, probable if a similar name
@@ -173,13 +189,17 @@ fn unknown<'t>(
     if schema.declared_properties().any(|(p, _)| p == key) || schema.declared_properties().next().is_none() {
         return None;
     }
-    let near = suggestions::find_near_match(key, schema.declared_properties().map(|(p, _)| &**p));
-    let Some(near) = near.filter(|near| near.sure) else {
-        if schema.is_closed() {
-            let all = schema.declared_properties().map(|(p, _)| format!("`{p}`")).collect::<Vec<_>>().join(", ");
-            found.push(finding(file, text, taker, key).with_help(format!("available: {all}")));
+    let near = suggestions::find_near_match(key, schema.declared_properties().map(|(property, _)| &**property));
+    let near = match near {
+        Some(near) if near.sure => near,
+        _ => {
+            if schema.is_closed() {
+                let all: Vec<String> =
+                    schema.declared_properties().map(|(property, _)| format!("`{property}`")).collect();
+                found.push(finding(file, text, taker, key).with_help(format!("available: {}", all.join(", "))));
+            }
+            return None;
         }
-        return None;
     };
     let lacks = needs(schema, near.name) && !given.contains_key(near.name);
     let mut d = finding(file, text, taker, key).with_help(format!("did you mean `{}`?", near.name));
@@ -190,19 +210,23 @@ fn unknown<'t>(
         d.labels.clear();
         d = d.with_label(Location::new(taker.file, schema.property_at(near.name)), "required here");
     }
-    let quoted = format!("\"{key}\"");
-    let place =
-        text.value.find(&quoted).map(|at| (at + 1) as u32).map(|at| text.source_span(at..at + key.len() as u32));
-    found.push(match place.filter(|p| (p.end - p.start) as usize == key.len()) {
-        Some(place) => d.with_suggestion(format!("write `{}`", near.name), file.location_of(place), near.name),
-        None => d,
-    });
-    lacks.then_some(near.name)
+    if let Some(at) = text.value.find(&format!("\"{key}\"")) {
+        let place = text.source_span((at + 1) as u32..(at + 1 + key.len()) as u32);
+        // Only if the file spells the key as decoded.
+        if (place.end - place.start) as usize == key.len() {
+            d = d.with_suggestion(format!("write `{}`", near.name), file.location_of(place), near.name);
+        }
+    }
+    found.push(d);
+    if lacks { Some(near.name) } else { None }
 }
 
 fn finding(file: ManifestSource<'_>, text: &YamlText, taker: &InputReceiver<'_>, key: &str) -> Diagnostic {
     let quoted = format!("\"{key}\"");
-    let at = text.value.find(&quoted).map_or(text.span, |at| text.source_span(at as u32..(at + quoted.len()) as u32));
+    let at = match text.value.find(&quoted) {
+        Some(at) => text.source_span(at as u32..(at + quoted.len()) as u32),
+        None => text.span,
+    };
     let message = format!("`{}` does not declare `{key}`", taker.name);
     let d = Diagnostic::new_warning("unknown-input", file.location_of(at), message);
     d.with_label(Location::new(taker.file, taker.schema.node.span), "its inputs")

@@ -26,8 +26,8 @@ pub fn check_blackboard_key(asked: &CheckedReference<'_>, at: usize) -> Option<D
     }
     let key = asked.segment_name(at);
     let closed = asked.names.input.is_complete();
-    let advice = prefixed(asked, at).or_else(|| result_of_nothing(asked, at));
-    let advice = advice.or_else(|| joined(asked, at)).or_else(|| similar(asked, at, closed));
+    let mut advice = prefixed(asked, at).or_else(|| result_of_nothing(asked, at));
+    advice = advice.or_else(|| joined(asked, at)).or_else(|| similar(asked, at, closed));
     advice.or_else(|| bare_helper(asked, key)).or_else(|| undeclared(asked, at))
 }
 
@@ -78,10 +78,21 @@ fn result_of_nothing(asked: &CheckedReference<'_>, at: usize) -> Option<Diagnost
     let on_board = matches!(asked.segment_name(0), "blackboard" | "workflow");
     let states = suggestions::find_near_match(key, names.state_names());
     // A state is not a Blackboard key.
-    let keys = || suggestions::find_near_match(key, names.keys.keys().map(|k| &**k));
-    let near = if on_board { keys().or(states.map(|n| NearMatch { sure: false, ..n })) } else { states };
-    let help = near.map(|n| format!("did you mean `{}`?", n.name)).unwrap_or_default();
+    let near = if on_board {
+        let keys = suggestions::find_near_match(key, names.keys.keys().map(|key| &**key));
+        keys.or(states.map(|near| NearMatch { sure: false, ..near }))
+    } else {
+        states
+    };
+    let help = near_help(near);
     Some(asked.segment_warning("unresolved-name", &format!("unknown state `{key}`"), &help, at, near))
+}
+
+fn near_help(near: Option<NearMatch<'_>>) -> String {
+    match near {
+        Some(near) => format!("did you mean `{}`?", near.name),
+        None => String::new(),
+    }
 }
 
 /// A two-word name, written as one word.
@@ -104,25 +115,36 @@ fn similar(asked: &CheckedReference<'_>, at: usize, closed: bool) -> Option<Diag
         Some(name) => Some(NearMatch { name, distance: 0, sure: false }),
         // One-letter names are all similar to each other.
         None if key.chars().nth(1).is_none() => None,
-        None => suggestions::find_near_match(key, known(asked.names, asked.segment_name(0) == "workflow")),
+        None => {
+            let known = known_names(asked.names, asked.segment_name(0) == "workflow");
+            suggestions::find_near_match(key, known.into_iter())
+        }
     };
     if closed {
-        let help = near.map(|n| format!("did you mean `{}`?", n.name)).unwrap_or_default();
+        let help = near_help(near);
         let message = format!("neither the context, the input nor a state defines `{key}`");
         return Some(asked.segment_warning("unresolved-name", &message, &help, at, near));
     }
     // The start input may contain it, unless it is certainly a misspelling.
-    let near = near.filter(|n| n.sure || abbreviated.is_some())?;
+    let near = near?;
+    if !near.sure && abbreviated.is_none() {
+        return None;
+    }
     let help = format!("did you mean `{}`? if the start input has `{key}`, declare it in `input_schema`", near.name);
     let message = format!("nothing in this manifest defines `{key}`");
     Some(asked.segment_warning("unresolved-name", &message, &help, at, Some(NearMatch { sure: false, ..near })))
 }
 
 /// The names of which a key can be a misspelling. States and names of the format are not part of the context.
-fn known(names: &WorkflowNames, of_context: bool) -> impl Iterator<Item = &str> {
-    let own = names.keys.keys().chain(names.input.field_names()).map(|k| &**k);
-    let others = names.state_names().chain(RESERVED.iter().copied());
-    own.chain(others.filter(move |_| !of_context))
+fn known_names(names: &WorkflowNames, of_context: bool) -> Vec<&str> {
+    let mut known: Vec<&str> = Vec::new();
+    known.extend(names.keys.keys().map(|key| &**key));
+    known.extend(names.input.field_names().map(|field| &**field));
+    if !of_context {
+        known.extend(names.state_names());
+        known.extend(RESERVED);
+    }
+    known
 }
 
 /// A helper without an argument.
@@ -136,10 +158,18 @@ fn bare_helper(asked: &CheckedReference<'_>, key: &str) -> Option<Diagnostic> {
 
 /// Whether a word is an abbreviated form of a name: `prev_error`, `iteration_nr`.
 fn abbreviates(word: &str, name: &str) -> bool {
-    let cut = |part: &str, whole: &str| {
-        let mut left = whole.chars();
-        part.chars().next() == whole.chars().next() && part.chars().all(|c| left.any(|w| w == c))
-    };
-    let (parts, wholes) = (word.split('_'), name.split('_'));
-    parts.clone().count() == wholes.clone().count() && parts.zip(wholes).all(|(p, w)| p.len() > 1 && cut(p, w))
+    let (mut parts, mut wholes) = (word.split('_'), name.split('_'));
+    loop {
+        match (parts.next(), wholes.next()) {
+            (None, None) => return true,
+            (Some(part), Some(whole)) if part.len() > 1 && is_cut_from(part, whole) => {}
+            _ => return false,
+        }
+    }
+}
+
+/// Whether a part has the first letter of a word, and others of it in their order.
+fn is_cut_from(part: &str, whole: &str) -> bool {
+    let mut left = whole.chars();
+    part.chars().next() == whole.chars().next() && part.chars().all(|letter| left.any(|c| c == letter))
 }

@@ -63,10 +63,13 @@ const OF_AGENTS: &[fn(&AgentUnit<'_, '_>, &mut FindingList)] = &[
 
 /// The mistakes in everything that can be reached from entries.
 pub fn check_aegis(units: &AegisUnits<'_>) -> Vec<Diagnostic> {
-    let documents = units.all.iter().filter_map(|unit| Some((units.project.documents.get(unit.document)?, unit)));
     let mentions: LazyUnitMentions<'_> = LazyUnitMentions::new(Box::new(|| passed::UnitMentions::from_units(units)));
-    let mut found: Vec<Diagnostic> =
-        documents.flat_map(|(document, unit)| self::unit(units, document, unit, &mentions)).collect();
+    let mut found = Vec::new();
+    for unit in &units.all {
+        if let Some(document) = units.project.documents.get(unit.document) {
+            found.extend(self::unit(units, document, unit, &mentions));
+        }
+    }
     found.extend(cycle::find_call_cycles(&units.calls));
     found
 }

@@ -287,7 +287,7 @@ fn is_amid_words(text: &str, at: u32) -> bool {
     let start = before.rfind('\n').map_or(0, |end| end + 1);
     let line = text.get(start..before.len() + after.find('\n').unwrap_or(after.len())).unwrap_or_default();
     let mut parts = line.split("{{");
-    if parts.next().is_some_and(has_letters) {
+    if has_letters(parts.next().unwrap_or_default()) {
         return true;
     }
     parts.any(|part| matches!(part.rsplit_once("}}"), Some((_, outside)) if has_letters(outside)))

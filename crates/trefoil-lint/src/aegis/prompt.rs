@@ -52,8 +52,11 @@ fn no_name(unit: &AgentUnit<'_, '_>, used: &BoundReference, names: &[std::sync::
 fn displayed_names<'u>(unit: &'u AgentUnit<'_, '_>) -> Option<Vec<&'u str>> {
     let prompt = unit.agent.prompt.as_ref()?;
     unit.texts.get(PROMPT, prompt)?.as_template()?;
-    let uses = unit.texts.bound_references().map(|(_, used)| used.reference.path.first().map(|s| &*s.name));
-    uses.collect()
+    let mut names = Vec::new();
+    for (_, used) in unit.texts.bound_references() {
+        names.push(&*used.reference.path.first()?.name);
+    }
+    Some(names)
 }
 
 /// Inputs of the agent that its prompt never shows.
@@ -61,7 +64,7 @@ pub fn find_unread_inputs(unit: &AgentUnit<'_, '_>, found: &mut FindingList) {
     let (Some(prompt), Some(shown)) = (&unit.agent.prompt, displayed_names(unit)) else { return };
     let at = unit.file.location_of(prompt.span);
     // A blank one is reported as missing.
-    let written = unit.agent.instruction.as_ref().is_some_and(|text| !text.value.trim().is_empty());
+    let written = matches!(&unit.agent.instruction, Some(text) if !text.value.trim().is_empty());
     if written && !shown.contains(&"instruction") {
         let d =
             Diagnostic::new_warning("unused", at, "`instruction` has no effect: `prompt_template` does not read it");
@@ -80,7 +83,12 @@ pub fn unread_context(unit: &AgentUnit<'_, '_>, found: &mut FindingList) {
     let prompt = match unit.agent.prompt {
         // The default prompt shows the instruction and the input.
         None => "the default prompt",
-        Some(_) if displayed_names(unit).is_some_and(|shown| !shown.contains(&"context")) => "`prompt_template`",
+        Some(_)
+            if let Some(shown) = displayed_names(unit)
+                && !shown.contains(&"context") =>
+        {
+            "`prompt_template`"
+        }
         Some(_) => return,
     };
     let message = format!("`context` has no effect: {prompt} does not read it");
@@ -104,7 +112,10 @@ pub fn find_literal_placeholders(unit: &AgentUnit<'_, '_>, found: &mut FindingLi
 
 /// Files of the context that cannot be read.
 pub fn find_missing_files(unit: &AgentUnit<'_, '_>, found: &mut FindingList) {
-    for entry in unit.agent.context.iter().filter(|_| unit.project.context.is_none()) {
+    if unit.project.context.is_some() {
+        return;
+    }
+    for entry in &unit.agent.context {
         let ContextEntry::File(path) = entry else { continue };
         if !unit.project.attachments.contains_key(&resolve_path(&unit.document.path, &path.value)) {
             let message = format!("the file `{}` cannot be read", path.value);

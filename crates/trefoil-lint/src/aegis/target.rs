@@ -8,9 +8,14 @@ use trefoil_front::spelling_fixes::fix_spelling;
 
 /// Targets that do not exist.
 pub fn find_unknown_targets(unit: &WorkflowUnit<'_, '_>, found: &mut FindingList) {
-    let targets = unit.workflow.states.iter().flat_map(|s| s.written_transitions()).filter_map(|t| t.target.as_ref());
-    for text in targets.filter(|text| unit.names.state_index(&text.value).is_none()) {
-        found.push(finding(unit, text));
+    for state in &unit.workflow.states {
+        for transition in state.written_transitions() {
+            if let Some(target) = &transition.target
+                && unit.names.state_index(&target.value).is_none()
+            {
+                found.push(finding(unit, target));
+            }
+        }
     }
 }
 
@@ -18,8 +23,8 @@ fn finding(unit: &WorkflowUnit<'_, '_>, text: &YamlText) -> Diagnostic {
     let at = unit.file.location_of(text.span);
     let d = Diagnostic::new_error("unknown-reference", at, format!("unknown state `{}`", text.value));
     let near = suggestions::find_near_match(&text.value, unit.names.state_names());
-    match near.filter(|near| near.distance == 0 || !means_the_end(&text.value)) {
-        None if means_the_end(&text.value) => {
+    match near {
+        _ if means_the_end(&text.value) && !matches!(near, Some(near) if near.distance == 0) => {
             d.with_help("there is no built-in end state; point to a state with `transitions: []`")
         }
         Some(near) => fix_spelling(d.with_help(format!("did you mean `{}`?", near.name)), at, text, near),

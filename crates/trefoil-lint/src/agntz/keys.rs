@@ -28,8 +28,10 @@ pub fn check_step_keys(
         // An unknown id may be a path, so the name of the step's result is uncertain.
         let lost = matches!(step.target, StepTarget::Ref(_)) && name.callee.is_none() && step.state_key.is_none();
         if !name.id.is_empty() && !lost {
-            let before = names.steps_named(&name.key).first().filter(|first| **first < i);
-            let before = before.and_then(|first| pipeline.steps.get(*first));
+            let before = match names.steps_named(&name.key).first() {
+                Some(first) if *first < i => pipeline.steps.get(*first),
+                _ => None,
+            };
             check_key(file, names, &name.key, named_at(step, step.state_key.or(inline)), before, found);
         }
     }
@@ -46,7 +48,10 @@ fn inline_key<'s>(step: &'s PipelineStep<'_>) -> Option<&'s YamlText> {
 fn named_at(step: &PipelineStep<'_>, chosen: Option<&YamlText>) -> Span {
     match (chosen, &step.target) {
         (Some(text), _) => text.span,
-        (None, StepTarget::Inline(agent)) => agent.id.map_or(agent.head, |t| t.span),
+        (None, StepTarget::Inline(agent)) => match agent.id {
+            Some(id) => id.span,
+            None => agent.head,
+        },
         (None, StepTarget::Ref(_) | StepTarget::Nobody) => step.span,
     }
 }
@@ -61,7 +66,9 @@ fn check_key(
 ) {
     let at = file.location_of(place);
     let rename = "write another `stateKey` for the step";
-    if let Some(first) = before.filter(|_| scope.order != StepOrder::Parallel) {
+    if let Some(first) = before
+        && scope.order != StepOrder::Parallel
+    {
         let place = file.location_of(named_at(first, first.state_key.or(inline_key(first))));
         let d = Diagnostic::new_warning("state-key", at, format!("this step overwrites `{key}`"));
         found.push(d.with_label(place, "written here too").with_help(rename));

@@ -32,7 +32,7 @@ fn not_computed(bound: &BoundText, template: &Template, sent: bool) -> Option<Di
     let message = format!("`{}` is text here: nothing is compared", value.trim());
     let d = Diagnostic::new_warning("not-computed", bound.at, message);
     let d = d.with_help("compare in `when` or `until`, or declare it in an agent's `outputSchema`");
-    clauses.iter().all(|clause| computes(clause, clauses.len() > 1, sent)).then_some(d)
+    if clauses.iter().all(|clause| computes(clause, clauses.len() > 1, sent)) { Some(d) } else { None }
 }
 
 /// A part of a value.

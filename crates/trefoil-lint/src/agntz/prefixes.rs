@@ -19,19 +19,27 @@ pub fn foreign_prefix(
         return Some((1, "env".into()));
     }
     match path_habit(WrittenFormat::Agntz, name)? {
-        PathHabit::Instead(meant) => return (path.len() == 2).then(|| (0, meant.into())),
+        PathHabit::Instead(meant) if path.len() == 2 => return Some((0, meant.into())),
+        PathHabit::Instead(_) => return None,
         PathHabit::BeforeNames | PathHabit::BeforeResults | PathHabit::BeforeContext => {}
     }
-    let known = names.contains(next)
-        || scope.steps_named(next).iter().any(|i| scope.steps.get(*i).is_some_and(|s| names.contains(&s.key)));
-    known.then(|| (1, next.clone()))
+    let is_step = |index: &usize| matches!(scope.steps.get(*index), Some(step) if names.contains(&step.key));
+    if names.contains(next) || scope.steps_named(next).iter().any(is_step) {
+        return Some((1, next.clone()));
+    }
+    None
 }
 
 /// The path to a part of a step's output with this name, if exactly one step has it.
 pub fn output_member_path(scope: &AgntzAgentNames, name: &str, names: &[Arc<str>]) -> Option<String> {
     // Called for every unknown name and every step, so it only checks the declared output.
-    let has = |s: &&StepName| s.callee.as_deref().and_then(|c| c.output.as_object()?.members.get(name)).is_some();
-    let mut having = scope.steps.iter().filter(has).filter(|s| names.contains(&s.key));
-    let step = having.next()?;
-    having.next().is_none().then(|| format!("{}.{name}", step.key))
+    let having: Vec<&StepName> =
+        scope.steps.iter().filter(|step| has_output_member(step, name) && names.contains(&step.key)).collect();
+    let [step] = having.as_slice() else { return None };
+    Some(format!("{}.{name}", step.key))
+}
+
+fn has_output_member(step: &StepName, name: &str) -> bool {
+    let Some(callee) = &step.callee else { return false };
+    matches!(callee.output.as_object(), Some(output) if output.members.contains_key(name))
 }

@@ -18,8 +18,11 @@ pub fn check_agent_references(units: &AgntzUnits<'_>, found: &mut FindingList) {
             NoAgent::Unknown => unknown(units, file, lost),
             NoAgent::Several(places) => {
                 let message = format!("several manifests have the id `{}`", lost.id);
-                let d = Diagnostic::new_error("ambiguous-reference", file.location_of(lost.text.span), message);
-                places.iter().fold(d, |d, place| d.with_label(*place, "declared here"))
+                let mut d = Diagnostic::new_error("ambiguous-reference", file.location_of(lost.text.span), message);
+                for place in places {
+                    d = d.with_label(*place, "declared here");
+                }
+                d
             }
             NoAgent::Ring(ring) => circular(file, lost, ring),
         });
@@ -28,26 +31,29 @@ pub fn check_agent_references(units: &AgntzUnits<'_>, found: &mut FindingList) {
 
 fn unknown(units: &AgntzUnits<'_>, file: ManifestSource<'_>, lost: &LostReference<'_>) -> Diagnostic {
     let (text, id) = (lost.text, lost.id);
-    let own = units.agents.get(&lost.from).and_then(Option::as_ref).map(|agent| &*agent.id);
-    let others = || units.ids.visible_ids(lost.from).filter(|name| Some(*name) != own);
+    let own = match units.agents.get(&lost.from) {
+        Some(Some(agent)) => Some(&*agent.id),
+        _ => None,
+    };
+    let others: Vec<&str> = units.ids.visible_ids(lost.from).filter(|name| Some(*name) != own).collect();
+    let available = || format!("available: {}", join_names(others.iter().copied()));
     let message = format!("no manifest in this folder has the id `{id}`");
     let d = Diagnostic::new_error("unknown-reference", file.location_of(text.span), message);
     // A version after the id is kept.
     let place = text.value.find(id).map(|at| file.location_of(text.source_span(at as u32..(at + id.len()) as u32)));
     if let Some(stem) = file_stem(id) {
-        let known = others().any(|name| name == stem);
-        let instead =
-            if known { format!("write `ref: {stem}`") } else { format!("available: {}", join_names(others())) };
+        let known = others.contains(&stem);
+        let instead = if known { format!("write `ref: {stem}`") } else { available() };
         let d = d.with_help(format!("`ref` is the `id` of an agent, not a path; {instead}"));
-        return match place.filter(|_| known) {
-            Some(place) => d.with_safe_fix(format!("write `{stem}`"), place, stem),
-            None => d,
+        return match place {
+            Some(place) if known => d.with_safe_fix(format!("write `{stem}`"), place, stem),
+            _ => d,
         };
     }
-    match suggestions::find_near_match(id, others()) {
+    match suggestions::find_near_match(id, others.iter().copied()) {
         Some(near) => fix_path(d.with_help(format!("did you mean `{}`?", near.name)), place, near.name, near.sure),
-        None if others().next().is_none() => d.with_help("this folder has no other manifest"),
-        None => d.with_help(format!("available: {}", join_names(others()))),
+        None if others.is_empty() => d.with_help("this folder has no other manifest"),
+        None => d.with_help(available()),
     }
 }
 
@@ -62,7 +68,9 @@ fn circular(file: ManifestSource<'_>, lost: &LostReference<'_>, ring: &[CycleLin
     };
     let mut d = Diagnostic::new_error("reference-cycle", at, message);
     for link in ring {
-        if let Some(leaves) = link.leaves.filter(|leaves| *leaves != at) {
+        if let Some(leaves) = link.leaves
+            && leaves != at
+        {
             d = d.with_label(leaves, format!("called by `{}`", link.id));
         }
     }

@@ -34,20 +34,26 @@ pub fn check_type_name(
         format!("`{word}` is text here, not a type, so the result is this word"),
     );
     let name = &*key.value;
-    let has = |path: &str| AgntzScope::for_lookup(names, PipelinePosition::End).has_path(path);
-    // The last step that has the property is most likely meant.
-    let of_step = names
-        .steps
-        .iter()
-        .rev()
-        .filter(|s| matches!(s.callee.as_deref().map(|c| c.output.find_member(name)), Some(TypeMember::Is { .. })));
-    let path = of_step.map(|s| format!("{}.{name}", s.key)).find(|path| has(path));
-    let path = path.or_else(|| has(name).then(|| name.to_owned()));
-    found.push(match path {
+    found.push(match meant_path(names, name) {
         Some(path) => {
             let meant = format!("\"{{{{{path}}}}}\"");
             d.with_suggestion(format!("write `{meant}`"), at, meant)
         }
         None => d.with_help("write a template for each entry of `output`, such as `\"{{step.property}}\"`"),
     });
+}
+
+/// The path to a value with this name: that of the last step that has it, or the name itself.
+fn meant_path(names: &Arc<AgntzAgentNames>, name: &str) -> Option<String> {
+    let has = |path: &str| AgntzScope::for_lookup(names, PipelinePosition::End).has_path(path);
+    for step in names.steps.iter().rev() {
+        let path = format!("{}.{name}", step.key);
+        if let Some(callee) = &step.callee
+            && matches!(callee.output.find_member(name), TypeMember::Is { .. })
+            && has(&path)
+        {
+            return Some(path);
+        }
+    }
+    if has(name) { Some(name.to_owned()) } else { None }
 }

@@ -253,9 +253,17 @@ fn advice<'n>(scope: &'n AgntzAgentNames, name: &str, names: &'n [Arc<str>]) -> 
         some => format!("available: {}", spelling_fixes::join_names(some.iter().map(|n| &**n))),
     };
     // The id of a step is also a name if the wrong name is spelled like an id.
-    let aliases = scope.steps.iter().filter(|s| name.contains('-') && names.contains(&s.key));
-    let aliases = aliases.filter_map(|s| s.alias.as_deref());
-    let near = suggestions::find_near_match(name, aliases.chain(names.iter().map(|n| &**n)));
+    let mut candidates: Vec<&str> = Vec::new();
+    for step in &scope.steps {
+        if let Some(alias) = &step.alias
+            && name.contains('-')
+            && names.contains(&step.key)
+        {
+            candidates.push(alias);
+        }
+    }
+    candidates.extend(names.iter().map(|known| &**known));
+    let near = suggestions::find_near_match(name, candidates.into_iter());
     if let (None, Some(path)) = (near, prefixes::output_member_path(scope, name, names)) {
         return (format!("did you mean `{path}`? {there}"), None);
     }

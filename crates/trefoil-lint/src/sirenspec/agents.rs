@@ -14,8 +14,9 @@ pub fn check_agents(subject: &CheckedWorkflow<'_>, found: &mut FindingList) {
     for node in &subject.manifest.nodes {
         match &node.kind {
             NodeKind::Agent(node) => {
-                let known = node.agent.is_some_and(|name| is_there(subject, name, found));
-                if known {
+                if let Some(name) = node.agent
+                    && is_there(subject, name, found)
+                {
                     beyond_budget(subject, node, found);
                 }
             }

@@ -5,7 +5,7 @@ use trefoil_syntax::yaml::YamlText;
 use trefoil_syntax::{Diagnostic, suggestions};
 
 use super::subject::{CheckedWorkflow, FindingList};
-use trefoil_front::sirenspec::manifest::{NodeKind, SirenEdge, SirenNode};
+use trefoil_front::sirenspec::manifest::{NodeKind, SirenEdge};
 use trefoil_front::sirenspec::names::links::NodeEdge;
 use trefoil_front::spelling_fixes::fix_spelling;
 
@@ -23,8 +23,12 @@ pub fn check_edges(subject: &CheckedWorkflow<'_>, found: &mut FindingList) {
         }
     }
     let links = subject.links;
-    let mut all: Vec<(&NodeEdge, &SirenEdge<'_>)> =
-        links.edges.iter().chain(&links.idle).filter_map(|l| Some((l, subject.manifest.edges.get(l.edge)?))).collect();
+    let mut all: Vec<(&NodeEdge, &SirenEdge<'_>)> = Vec::new();
+    for link in [&links.edges, &links.idle].into_iter().flatten() {
+        if let Some(edge) = subject.manifest.edges.get(link.edge) {
+            all.push((link, edge));
+        }
+    }
     all.sort_unstable_by_key(|(link, _)| link.edge);
     let mut by_ends: HashMap<(usize, usize), ParallelEdges<'_, '_>> = HashMap::default();
     for (link, edge) in all {
@@ -34,7 +38,9 @@ pub fn check_edges(subject: &CheckedWorkflow<'_>, found: &mut FindingList) {
         }
         same.push(edge);
     }
-    links.idle.iter().for_each(|link| idle(subject, link, found));
+    for link in &links.idle {
+        idle(subject, link, found);
+    }
 }
 
 /// The edges between two nodes.
@@ -49,7 +55,9 @@ struct ParallelEdges<'e, 'm> {
 impl<'e, 'm> ParallelEdges<'e, 'm> {
     fn push(&mut self, edge: &'e SirenEdge<'m>) {
         self.by_condition.entry(condition(edge)).or_insert(edge);
-        self.conditional = self.conditional.or(edge.when.map(|_| edge));
+        if self.conditional.is_none() && edge.when.is_some() {
+            self.conditional = Some(edge);
+        }
     }
 }
 
@@ -96,8 +104,8 @@ fn is_needless(
 
 /// An edge to a fallback, which runs when its node fails, whatever edges it has.
 fn idle(subject: &CheckedWorkflow<'_>, link: &NodeEdge, found: &mut FindingList) {
-    let main = subject.links.fallback_of.get(link.to).and_then(|mains| mains.first());
-    let (Some(main), Some(edge)) = (main, subject.manifest.edges.get(link.edge)) else { return };
+    let Some([main, ..]) = subject.links.fallback_of.get(link.to).map(Vec::as_slice) else { return };
+    let Some(edge) = subject.manifest.edges.get(link.edge) else { return };
     let message = format!(
         "the edge to `{}` has no effect: that node runs only if `{}` fails",
         edge.to.value,
@@ -112,8 +120,15 @@ pub fn unknown_node(subject: &CheckedWorkflow<'_>, text: &YamlText, key: &str, f
     let at = subject.location_of(text.span);
     let d =
         Diagnostic::new_error("unknown-reference", at, format!("`{key}` refers to an unknown node `{}`", text.value));
-    let uses = |n: &&SirenNode<'_>| matches!(&n.kind, NodeKind::Agent(node) if node.agent.is_some_and(|agent| agent.value == text.value));
-    let nodes: Vec<&str> = subject.manifest.nodes.iter().filter(uses).map(|n| &*n.id.value).collect();
+    let mut nodes: Vec<&str> = Vec::new();
+    for node in &subject.manifest.nodes {
+        if let NodeKind::Agent(agent_node) = &node.kind
+            && let Some(agent) = agent_node.agent
+            && agent.value == text.value
+        {
+            nodes.push(&node.id.value);
+        }
+    }
     let is = |words: &[&str]| words.iter().any(|word| text.value.eq_ignore_ascii_case(word));
     let near = suggestions::find_near_match(&text.value, subject.known.node_ids());
     found.push(match (nodes.as_slice(), near) {

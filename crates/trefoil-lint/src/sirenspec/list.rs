@@ -19,8 +19,10 @@ pub fn check_lists(subject: &CheckedWorkflow<'_>, found: &mut FindingList) {
             && let Some(bound) = subject.node_text(at, NodePart::Decides("for_each"), text)
         {
             whole(bound, found);
-            let single = bound.as_template().is_some_and(|template| template.is_single());
-            for used in bound.uses.iter().filter(|_| single) {
+            if !matches!(bound.as_template(), Some(template) if template.is_single()) {
+                continue;
+            }
+            for used in &bound.uses {
                 match &used.reference.default {
                     Some(default) => of_default(used, default, found),
                     None => of_input(subject, used, found),
@@ -87,9 +89,12 @@ pub fn default_of<'s>(
 fn of_factory(subject: &CheckedWorkflow<'_>, used: &BoundReference, found: &mut FindingList) {
     let path = segment_names(&used.reference.path);
     let known = subject.known;
-    let named = known.node_at(&path).filter(|(_, taken)| path.get(*taken).is_some_and(|word| **word == *"output"));
-    let Some((at, taken)) = named.filter(|(_, taken)| taken + 1 == path.len()) else { return };
-    let Some(NodeKind::Factory(other)) = subject.manifest.nodes.get(at).map(|n| &n.kind) else { return };
+    let Some((at, taken)) = known.node_at(&path) else { return };
+    if !matches!(path.get(taken..), Some([word]) if **word == *"output") {
+        return;
+    }
+    let Some(node) = subject.manifest.nodes.get(at) else { return };
+    let NodeKind::Factory(other) = &node.kind else { return };
     let look = known.look_up_path(StateTree::Working, &path);
     let written = look.seeded || look.writes.iter().any(|w| known.provides_value(*w, &path));
     if written || matches!(other.over, Some(FactoryItems::Count(SwarmSize::Fixed(1)))) {

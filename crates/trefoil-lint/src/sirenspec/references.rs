@@ -30,14 +30,18 @@ fn finding(units: &SirenUnits<'_>, lost: &LostCall<'_>, at: Location) -> Diagnos
             Diagnostic::new_error("unknown-reference", at, format!("`{name}` is not a SirenSpec workflow"))
         }
         NoFile::Several(all) => {
-            let d = Diagnostic::new_error("ambiguous-reference", at, format!("several workflows are named `{name}`"));
-            let places = all.iter().filter_map(|document| documents.get(*document));
-            let places = places.map(|document| Location::new(document.file, document.root.span));
-            places.fold(d, |d, place| d.with_label(place, "one of them")).with_help(ADVICE)
+            let message = format!("several workflows are named `{name}`");
+            let mut d = Diagnostic::new_error("ambiguous-reference", at, message);
+            for document in all.iter().filter_map(|document| documents.get(*document)) {
+                d = d.with_label(Location::new(document.file, document.root.span), "one of them");
+            }
+            d.with_help(ADVICE)
         }
         NoFile::Ring(ring) => {
-            let way = ring.iter().filter_map(|document| documents.get(*document));
-            let way: Vec<String> = way.map(|document| format!("`{}`", document.path)).collect();
+            let mut way = Vec::new();
+            for document in ring.iter().filter_map(|document| documents.get(*document)) {
+                way.push(format!("`{}`", document.path));
+            }
             let message = format!("circular references: {}", way.join(" -> "));
             let d = Diagnostic::new_error("reference-cycle", at, message);
             d.with_help("remove one of these calls: a workflow cannot contain itself")

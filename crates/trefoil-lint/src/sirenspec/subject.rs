@@ -35,11 +35,14 @@ impl<'s> CheckedWorkflow<'s> {
     }
 
     /// The factories, by their nodes.
-    pub fn factory_nodes(&self) -> impl Iterator<Item = (usize, &'s FactoryNode<'s>)> {
-        self.manifest.nodes.iter().enumerate().filter_map(|(at, node)| match &node.kind {
-            NodeKind::Factory(factory) => Some((at, factory)),
-            _ => None,
-        })
+    pub fn factory_nodes(&self) -> Vec<(usize, &'s FactoryNode<'s>)> {
+        let mut factories = Vec::new();
+        for (at, node) in self.manifest.nodes.iter().enumerate() {
+            if let NodeKind::Factory(factory) = &node.kind {
+                factories.push((at, factory));
+            }
+        }
+        factories
     }
 
     /// A text of a node.
@@ -59,9 +62,12 @@ pub fn text_outside_placeholders(text: &str, template: &trefoil_template::Templa
     let mut at = 0;
     for reference in template.references() {
         let (start, end) = (reference.span.start as usize, reference.span.end as usize);
-        let open = text.get(..start).and_then(|t| t.rfind("{{")).unwrap_or(start);
+        let open = text.get(..start).unwrap_or_default().rfind("{{").unwrap_or(start);
         rest.push_str(text.get(at..open).unwrap_or_default());
-        at = text.get(end..).and_then(|t| t.find("}}")).map_or(end, |close| end + close + 2);
+        at = match text.get(end..).unwrap_or_default().find("}}") {
+            Some(close) => end + close + 2,
+            None => end,
+        };
     }
     rest.push_str(text.get(at..).unwrap_or_default());
     rest

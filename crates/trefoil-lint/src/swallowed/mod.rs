@@ -20,11 +20,15 @@ const MOST_WORDS: usize = 6;
 /// Lines of a block text that were almost certainly meant as keys.
 pub fn find_swallowed_keys(block: &TextBlock, format: &str) -> Vec<Diagnostic> {
     let Some(forms) = KeyForms::for_format(format) else { return Vec::new() };
-    let owned = block.lines.iter().filter_map(|line| Some((line, line.owner.as_ref()?)));
-    owned
-        .filter(|(line, owner)| is_key(block, line, owner, forms))
-        .map(|(line, owner)| finding(block, line, owner))
-        .collect()
+    let mut found = Vec::new();
+    for line in &block.lines {
+        if let Some(owner) = &line.owner
+            && is_key(block, line, owner, forms)
+        {
+            found.push(finding(block, line, owner));
+        }
+    }
+    found
 }
 
 fn is_key(block: &TextBlock, line: &KeyLine, owner: &KeyOwner, forms: &KeyForms) -> bool {
@@ -59,8 +63,11 @@ fn like_yaml(key: &str, rest: &str, next: &str) -> bool {
     if key == "transitions" && value.is_empty() && next.trim_start().starts_with("- ") {
         return ["condition:", "target:"].iter().any(|word| next.contains(word));
     }
-    let data = |v: &str| v.is_empty() || v.starts_with(['"', '\'', '{', '[']) || v.parse::<f64>().is_ok();
-    !EVERYDAY.contains(&key) && (begins || is_compound(key) && data(value) || key == "examples" && list)
+    if EVERYDAY.contains(&key) {
+        return false;
+    }
+    let is_data = value.is_empty() || value.starts_with(['"', '\'', '{', '[']) || value.parse::<f64>().is_ok();
+    begins || is_compound(key) && is_data || key == "examples" && list
 }
 
 /// Whether a line at the end of a block is a prompt: `prompt: News {{news}}`. A sentence continues in lower case, or ends
@@ -79,12 +86,16 @@ fn titled(key: &str, rest: &str, before: &str, next: &str) -> bool {
 /// Whether only keys follow to the end of the text, and the value has a form that this key needs. Prose does not end like
 /// that, and lists of words with values have other lines of the same form.
 fn is_last(block: &TextBlock, line: &KeyLine, owner: &KeyOwner, forms: &KeyForms, before: &str, here: &str) -> bool {
-    let inner = |line: &&str| line.trim().is_empty() || line.starts_with([' ', '-']);
-    let own: usize = 1 + here.lines().skip(1).take_while(inner).count();
+    let is_inner = |text: &str| text.trim().is_empty() || text.starts_with([' ', '-']);
+    // The lines of this key and its value.
+    let mut snippet = String::new();
+    let mut has_ended = false;
     let mut at = line.at;
     for (number, text) in here.split_inclusive('\n').enumerate() {
-        let known = || block.lines.iter().any(|line| line.at == at && line.owner.is_some());
-        if number >= own && !inner(&text) && !known() {
+        has_ended |= number > 0 && !is_inner(text);
+        if !has_ended {
+            snippet.push_str(text);
+        } else if !is_inner(text) && !block.lines.iter().any(|line| line.at == at && line.owner.is_some()) {
             return false;
         }
         at += text.len();
@@ -92,11 +103,10 @@ fn is_last(block: &TextBlock, line: &KeyLine, owner: &KeyOwner, forms: &KeyForms
     if before.trim().is_empty() {
         return false;
     }
-    let snippet: String = here.split_inclusive('\n').take(own).collect();
     let parsed = yaml::parse(FileId(0), &SourceFile::new("", snippet.as_str()), &yaml::YamlLimits::default());
-    let Some(root) = parsed.root.filter(|_| parsed.diagnostics.is_empty()) else { return false };
-    let value = root.as_mapping().and_then(|mapping| mapping.get(&owner.key)).map(|entry| &entry.value);
-    value.is_some_and(|value| forms.allows_value(&owner.key, value) && is_worth(owner, forms, value, before))
+    let (Some(root), []) = (&parsed.root, parsed.diagnostics.as_slice()) else { return false };
+    let Some(entry) = root.as_mapping().and_then(|mapping| mapping.get(&owner.key)) else { return false };
+    forms.allows_value(&owner.key, &entry.value) && is_worth(owner, forms, &entry.value, before)
 }
 
 /// Whether a value is more likely that of a key than a part of a text.
@@ -152,7 +162,8 @@ fn is_compound(key: &str) -> bool {
 
 /// Whether a line is a word or two with a colon, in lower case.
 fn is_label(line: &str) -> bool {
-    let word = line.trim().split_once(':').map_or("", |(word, _)| word.trim_start_matches(['-', '*', ' ']));
+    let Some((word, _)) = line.trim().split_once(':') else { return false };
+    let word = word.trim_start_matches(['-', '*', ' ']);
     let plain = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '_' | '-' | '/');
     word.starts_with(char::is_lowercase) && word.split(' ').count() <= 2 && word.chars().all(plain)
 }
@@ -161,7 +172,13 @@ fn is_label(line: &str) -> bool {
 /// after a line that ends with a colon.
 fn is_example(before: &str) -> bool {
     let (above, indent) = before.rsplit_once('\n').unwrap_or(("", before));
-    let fences = above.lines().filter(|line| line.trim_start().starts_with("```")).count();
-    let last = above.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    fences % 2 == 1 || !indent.is_empty() || last.trim_end().ends_with(':')
+    let mut is_in_fence = false;
+    let mut last = "";
+    for line in above.lines() {
+        is_in_fence ^= line.trim_start().starts_with("```");
+        if !line.trim().is_empty() {
+            last = line;
+        }
+    }
+    is_in_fence || !indent.is_empty() || last.trim_end().ends_with(':')
 }

@@ -8,7 +8,8 @@ use trefoil_front::bound_text::{BoundLocal, BoundText};
 
 /// Paths outside a block that only a block would define.
 pub fn find_stray_paths(text: &BoundText, found: &mut FindingList) {
-    for span in text.as_template().into_iter().flat_map(|template| template.stray_paths()) {
+    let Some(template) = text.as_template() else { return };
+    for span in template.stray_paths() {
         let path = text.source.value.get(span.start as usize..span.end as usize).unwrap_or_default();
         let (message, help) = stray(path);
         let d = Diagnostic::new_warning("loop-variable", text.place_of(span.clone()), message);
@@ -33,17 +34,25 @@ fn stray(path: &str) -> (String, &'static str) {
 /// Paths in a block that are written as if outside it; inside, they are looked up in the item.
 pub fn from_the_root(text: &BoundText, found: &mut FindingList) {
     for BoundLocal { local, bound, begin } in text.local_paths() {
-        let start = begin.checked_sub(1).and_then(|i| bound.as_ref()?.entries.get(i));
-        let Some((start, (first, rest))) = start.zip(local.path.split_first()) else { continue };
-        let written = text.source.value.get(local.span.start as usize..).unwrap_or_default();
-        let declared = start.schema.as_object().map(|object| &object.members).filter(|d| !d.is_empty());
-        let Some(declared) = declared.filter(|d| written.starts_with(&*first.name) && !d.contains_key(&first.name))
-        else {
+        let (Some(bound), Some(before)) = (bound, begin.checked_sub(1)) else { continue };
+        let (Some(start), Some((first, rest))) = (bound.entries.get(before), local.path.split_first()) else {
             continue;
         };
-        let dotted = || local.path.iter().map(|s| &*s.name).collect::<Vec<_>>().join(".");
+        let Some(object) = start.schema.as_object() else { continue };
+        let declared = &object.members;
+        let written = text.source.value.get(local.span.start as usize..).unwrap_or_default();
+        if declared.is_empty() || !written.starts_with(&*first.name) || declared.contains_key(&first.name) {
+            continue;
+        }
+        let dotted = || {
+            let names: Vec<&str> = local.path.iter().map(|segment| &*segment.name).collect();
+            names.join(".")
+        };
         // Outside blocks it is the name of a value that always exists.
-        let is_root = || text.look_up(&local.path).entries.first().is_some_and(|e| e.defined == ValuePresence::Always);
+        let is_root = || {
+            let found = text.look_up(&local.path);
+            matches!(found.entries.first(), Some(entry) if entry.defined == ValuePresence::Always)
+        };
         let meant = match (&*first.name, rest) {
             (own @ ("index" | "key" | "first" | "last"), []) if local.each => format!("@{own}"),
             (_, [second, ..]) if declared.contains_key(&second.name) => {

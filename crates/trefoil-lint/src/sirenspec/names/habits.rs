@@ -24,7 +24,8 @@ pub fn intended_path(name: NameReference<'_, '_>, root: StateTree, base: usize) 
     if let (Some(PathHabit::Instead(path)), []) = (path_habit(WrittenFormat::Sirenspec, first), rest) {
         return Some(path.to_owned());
     }
-    own_agent(name, &words).or_else(|| agent_of_node(name, first, rest)).or_else(|| behind_word(name, first, rest))
+    let meant = own_agent(name, &words).or_else(|| agent_of_node(name, first, rest));
+    meant.or_else(|| behind_word(name, first, rest))
 }
 
 /// A path that exists in the other tree. The result of a node is read by its id, not through the tree of written
@@ -39,14 +40,15 @@ fn other_tree(name: NameReference<'_, '_>, root: StateTree, words: &[&str]) -> O
     if known.has_value_at(other, &path) && (other == StateTree::Output || known.node_at(&path).is_none()) {
         return Some(format!("{word}.{}", words.join(".")));
     }
-    (root == StateTree::Output && !name.text_position().is_condition()).then(|| of_node(name, words)).flatten()
+    if root == StateTree::Working || name.text_position().is_condition() {
+        return None;
+    }
+    of_node(name, words)
 }
 
 /// Names of other systems for values that exist: `secrets.TOKEN`, `state.article`, the agent of a node.
 fn foreign(name: NameReference<'_, '_>, first: &str, rest: &[&str]) -> Option<String> {
     let known = name.workflow_names();
-    let variable =
-        |name: &str| name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_') && !name.is_empty();
     match (first, rest) {
         ("secrets", [name]) => return Some(format!("env.{name}")),
         ("state", rest) => {
@@ -60,15 +62,18 @@ fn foreign(name: NameReference<'_, '_>, first: &str, rest: &[&str]) -> Option<St
                 return Some(format!("{word}.{}", path.join(".")));
             }
         }
-        (name, []) if name.contains('_') && variable(name) => return Some(format!("env.{name}")),
+        (name, []) if name.contains('_') && is_variable(name) => return Some(format!("env.{name}")),
         (name, []) => {
-            if let Some(name) = name.strip_prefix("env:").filter(|name| variable(name)) {
+            if let Some(name) = name.strip_prefix("env:")
+                && is_variable(name)
+            {
                 return Some(format!("env.{name}"));
             }
         }
         (_, ["output", index, ..]) if index.bytes().all(|b| b.is_ascii_digit()) => {
-            let node = known.node_of(first).and_then(|at| name.node_kind(at));
-            if matches!(node, Some(NodeKind::Factory(_))) {
+            if let Some(node) = known.node_of(first)
+                && let Some(NodeKind::Factory(_)) = name.node_kind(node)
+            {
                 return Some(format!("{first}.outputs.{}", rest.get(1..)?.join(".")));
             }
         }
@@ -76,35 +81,58 @@ fn foreign(name: NameReference<'_, '_>, first: &str, rest: &[&str]) -> Option<St
     }
     // The id of an agent instead of that of its node.
     let manifest = name.subject.manifest;
-    manifest.find_agent(first).filter(|_| known.node_of(first).is_none())?;
-    let mut users = manifest
-        .nodes
-        .iter()
-        .filter(|n| matches!(&n.kind, NodeKind::Agent(node) if node.agent.is_some_and(|agent| *agent.value == *first)));
-    let user = users.next().filter(|_| users.next().is_none())?;
-    let all: Vec<&str> = std::iter::once(&*user.id.value).chain(rest.iter().copied()).collect();
+    if manifest.find_agent(first).is_none() || known.node_of(first).is_some() {
+        return None;
+    }
+    let mut users = Vec::new();
+    for node in &manifest.nodes {
+        if let NodeKind::Agent(agent_node) = &node.kind
+            && let Some(agent) = agent_node.agent
+            && *agent.value == *first
+        {
+            users.push(&*node.id.value);
+        }
+    }
+    let [user] = users.as_slice() else { return None };
+    let mut all = vec![*user];
+    all.extend(rest);
     of_node(name, &all)
+}
+
+/// Whether a word is written like an environment variable.
+fn is_variable(word: &str) -> bool {
+    !word.is_empty() && word.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
 }
 
 /// An agent of the swarm whose synthesis reads it.
 fn own_agent(name: NameReference<'_, '_>, words: &[&str]) -> Option<String> {
     let me = name.text_position().reading_node()?;
-    let is_own = |word: &&str| name.text_position().swarm_agents().iter().any(|(id, _)| **id == **word);
-    let agent = words.iter().position(is_own).filter(|at| *at < 2)?;
-    Some(format!("{}.agents.{}.{}", me.id, words.get(agent)?, answer_path(words.get(agent + 1..))))
+    let agents = name.text_position().swarm_agents();
+    for (at, word) in words.iter().take(2).enumerate() {
+        if agents.iter().any(|(id, _)| **id == **word) {
+            return Some(format!("{}.agents.{word}.{}", me.id, answer_path(words.get(at + 1..)?)));
+        }
+    }
+    None
 }
 
 /// An agent of another node's swarm, without `agents` or with another word.
 fn agent_of_node(name: NameReference<'_, '_>, first: &str, rest: &[&str]) -> Option<String> {
     let node = name.workflow_names().nodes.get(name.workflow_names().node_of(first)?)?;
-    let is_agent = |word: &&str| node.agents.iter().any(|(id, _)| **id == **word);
-    let agent = rest.iter().take(2).position(is_agent).filter(|_| rest.first() != Some(&"agents"))?;
-    Some(format!("{}.agents.{}.{}", node.id, rest.get(agent)?, answer_path(rest.get(agent + 1..))))
+    if rest.first() == Some(&"agents") {
+        return None;
+    }
+    for (at, word) in rest.iter().take(2).enumerate() {
+        if node.agents.iter().any(|(id, _)| **id == **word) {
+            return Some(format!("{}.agents.{word}.{}", node.id, answer_path(rest.get(at + 1..)?)));
+        }
+    }
+    None
 }
 
 /// The part of an agent's result that is read; by default, its whole answer.
-fn answer_path(words: Option<&[&str]>) -> String {
-    words.filter(|words| !words.is_empty()).map_or("output".to_owned(), |words| words.join("."))
+fn answer_path(words: &[&str]) -> String {
+    if words.is_empty() { "output".to_owned() } else { words.join(".") }
 }
 
 /// A node after a prefix of another system.
@@ -114,10 +142,11 @@ fn behind_word(name: NameReference<'_, '_>, first: &str, rest: &[&str]) -> Optio
     }
     let (node, more) = rest.split_first()?;
     name.workflow_names().node_of(node)?;
-    match more.is_empty() {
-        true => Some(format!("{node}.output")),
-        false => name.workflow_names().has_value_at(StateTree::Working, &to_segments(rest)).then(|| rest.join(".")),
+    if more.is_empty() {
+        return Some(format!("{node}.output"));
     }
+    let is_written = name.workflow_names().has_value_at(StateTree::Working, &to_segments(rest));
+    if is_written { Some(rest.join(".")) } else { None }
 }
 
 /// The path to the result of a node, from an id and optional further segments.
@@ -127,7 +156,10 @@ fn of_node(name: NameReference<'_, '_>, words: &[&str]) -> Option<String> {
     if rest.is_empty() {
         return Some(format!("{id}.{}", node.output.join(".")));
     }
-    types::missing_segment(&node.schema, &to_segments(rest)).is_none().then(|| words.join("."))
+    match types::missing_segment(&node.schema, &to_segments(rest)) {
+        Some(_) => None,
+        None => Some(words.join(".")),
+    }
 }
 
 fn to_segments(words: &[&str]) -> Vec<Arc<str>> {

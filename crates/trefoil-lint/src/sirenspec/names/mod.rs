@@ -41,7 +41,7 @@ fn one(name: NameReference<'_, '_>, found: &mut FindingList) {
         ("env", false) => environment::check_environment_name(name, found),
         ("item" | "index" | "total", false) => loops::check_loop_variable(name, found),
         ("_budget", _) => {}
-        ("working", _) if rest.first().is_some_and(|w| **w == *"_budget") && !is_seeded(here, rest) => {}
+        ("working", _) if matches!(rest, [word, ..] if **word == *"_budget") && !is_seeded(here, rest) => {}
         ("working", false) if working::check_working_path(name, rest, found) => {}
         ("output", _) => tree(name, StateTree::Output, 1, rest, found),
         ("working", _) | (_, true) => tree(name, StateTree::Working, 1, rest, found),
@@ -91,6 +91,8 @@ fn tree(name: NameReference<'_, '_>, root: StateTree, base: usize, path: &[Arc<s
 /// If a path leads into the agents of the reader's own swarm: the number of segments that name the reader.
 fn own_agents(here: &SirenScope, path: &[Arc<str>]) -> Option<usize> {
     let (node, taken) = here.known.node_at(path)?;
-    let own = here.who == ReadingPoint::Node(node) && !here.swarm_agents().is_empty();
-    (own && path.get(taken).is_some_and(|word| **word == *"agents")).then_some(taken)
+    if here.who != ReadingPoint::Node(node) || here.swarm_agents().is_empty() || **path.get(taken)? != *"agents" {
+        return None;
+    }
+    Some(taken)
 }

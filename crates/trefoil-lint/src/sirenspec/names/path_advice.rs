@@ -24,7 +24,10 @@ pub fn advise_path(
     leading: usize,
 ) -> Option<PathAdvice> {
     let known = name.workflow_names();
-    let (before, after) = path.split_at_checked(leading).filter(|(before, _)| !before.is_empty())?;
+    let (before, after) = path.split_at_checked(leading)?;
+    if before.is_empty() {
+        return None;
+    }
     let written: Vec<&str> = name.reference().path.iter().take(base + leading).map(|s| &*s.name).collect();
     let written = written.join(".");
     if let Some(Value::List(items)) = known.seeded_value(root, before) {
@@ -35,8 +38,12 @@ pub fn advise_path(
         return Some(PathAdvice { help, path: None });
     }
     let look = known.look_up_path(root, before);
-    let writer = look.writes.iter().filter_map(|w| known.writes.get(*w)).find(|w| w.path.len() == leading);
-    let owner = look.named.map(|(node, _)| node).filter(|_| look.in_node).or_else(|| writer.map(|w| w.node))?;
+    let mut writes = look.writes.iter().filter_map(|write| known.writes.get(*write));
+    let writer = writes.find(|write| write.path.len() == leading);
+    let owner = match look.named {
+        Some((node, _)) if look.in_node => node,
+        _ => writer?.node,
+    };
     let id = known.node_id(owner);
     if let (Some(_), None, [output], 0) = (writer, look.named, after, base)
         && output == known.nodes.get(owner)?.output.first()?
@@ -61,8 +68,8 @@ pub fn advise_path(
 fn is_checked(name: NameReference<'_, '_>, node: usize) -> Option<bool> {
     match name.node_kind(node)? {
         NodeKind::Agent(node) => {
-            let agent = node.agent.and_then(|id| name.subject.manifest.find_agent(&id.value))?;
-            Some(agent.guardrails.as_ref().is_some_and(|g| g.has_schema()))
+            let agent = name.subject.manifest.find_agent(&node.agent?.value)?;
+            Some(matches!(&agent.guardrails, Some(guardrails) if guardrails.has_schema()))
         }
         NodeKind::Human(_) => Some(false),
         _ => None,

@@ -26,8 +26,9 @@ const WORDS_BEFORE: usize = 3;
 pub fn check_placeholders(text: &BoundText, found: &mut FindingList) {
     let Some(tags) = text.place.tag_notation().filter(|_| !text.is_condition()) else { return };
     dollar(text, found);
-    let all = find_lookalikes(&text.source.value, &|path| text.is_there(path, false));
-    found.extend(all.iter().filter_map(|one| finding(text, tags, one)));
+    for lookalike in find_lookalikes(&text.source.value, &|path| text.is_there(path, false)) {
+        found.extend(finding(text, tags, &lookalike));
+    }
 }
 
 /// The finding about a value that consists of a name without braces.
@@ -73,7 +74,10 @@ pub fn check_expression_literals(text: &BoundText, found: &mut FindingList) {
             && !(value.is_null() || literal.is_empty())
             && !(value.as_str().is_some() && text.is_there(&literal, true))
         {
-            let place = text.literal_location(*at).map_or(text.at, |(at, _)| at);
+            let place = match text.literal_location(*at) {
+                Some((place, _)) => place,
+                None => text.at,
+            };
             let message = format!("`default` has no effect: the literal `{literal}` comes first");
             let d = Diagnostic::new_warning("redundant", place, message);
             found.push(d.with_help("write the value first, and its fallback after it"));
@@ -88,12 +92,13 @@ fn find_quoted_paths(text: &BoundText, expression: &ConditionExpression, found: 
             if !path.contains('.') || !is_path(path) || !text.is_there(path, true) {
                 return;
             }
-            let place = text.literal_location(*at).filter(|(_, straight)| *straight);
-            let at = place.map_or(text.at, |(at, _)| at);
-            let d = Diagnostic::new_warning(RULE, at, format!("`{path}` in quotes is text, so its value is not read"));
-            found.push(match place {
-                Some((at, _)) => d.with_suggestion("remove the quotes", at, &**path),
-                None => d.with_help("remove the quotes"),
+            let message = format!("`{path}` in quotes is text, so its value is not read");
+            found.push(match text.literal_location(*at) {
+                Some((place, true)) => {
+                    let d = Diagnostic::new_warning(RULE, place, message);
+                    d.with_suggestion("remove the quotes", place, &**path)
+                }
+                _ => Diagnostic::new_warning(RULE, text.at, message).with_help("remove the quotes"),
             });
         }
         ConditionExpression::Call(_, all)
@@ -130,7 +135,10 @@ fn finding(text: &BoundText, tags: &TagNotation, found: &PlaceholderLookalike<'_
             }
             let message =
                 format!("`{whole}` is text, so `{path}` is not read: a placeholder has two braces on both sides");
-            let meant = text.place.whole_path(path).map_or(inner.to_owned(), |whole| inner.replacen(path, &whole, 1));
+            let meant = match text.place.whole_path(path) {
+                Some(whole) => inner.replacen(path, &whole, 1),
+                None => inner.to_owned(),
+            };
             Some(mended(warning(message), format!("{{{{{0}{meant}{0}}}}}", tags.space)))
         }
         LookalikeForm::Brace => {
@@ -175,7 +183,8 @@ fn dollar(text: &BoundText, found: &mut FindingList) {
         let sure = path == "inputs.message" || path.starts_with("env.") || path.starts_with("secrets.");
         let before = value.get(..at).unwrap_or_default();
         let of_money = || before.split_whitespace().rev().take(WORDS_BEFORE).any(is_amount);
-        let amount = || path.rsplit('.').next().is_none_or(is_amount) || is_number(text, path) || of_money();
+        let last = path.rsplit('.').next().unwrap_or_default();
+        let amount = || is_amount(last) || is_number(text, path) || of_money();
         if !is_path(path) || !sure && amount() {
             continue;
         }
@@ -187,9 +196,14 @@ fn dollar(text: &BoundText, found: &mut FindingList) {
 
 /// Whether the value of a path is declared as a number.
 fn is_number(text: &BoundText, path: &str) -> bool {
-    let mut uses = text.uses.iter().filter(|used| used.reference.dotted_path() == path);
-    let declared = uses.find_map(|used| used.bound.last().map(|entry| &entry.schema));
-    declared.is_some_and(|of| of.is_kind(ValueKind::Number))
+    for used in &text.uses {
+        if used.reference.dotted_path() == path
+            && let Some(entry) = used.bound.last()
+        {
+            return entry.schema.is_kind(ValueKind::Number);
+        }
+    }
+    false
 }
 
 /// Whether a name is that of an amount of money, judging by its words.
@@ -206,7 +220,9 @@ fn is_amount(name: &str) -> bool {
         if c.is_uppercase() || !c.is_alphanumeric() {
             words.push(String::new());
         }
-        if let Some(word) = words.last_mut().filter(|_| c.is_alphanumeric()) {
+        if c.is_alphanumeric()
+            && let Some(word) = words.last_mut()
+        {
             word.extend(c.to_lowercase());
         }
     }
