@@ -27,17 +27,15 @@ pub struct AegisCallee<'m> {
     pub intent: Option<Span>,
     /// Whether it is called as a judge.
     pub judges: bool,
-    /// Whether its answer counts as a verdict.
-    pub verdict: bool,
 }
 
 impl<'m> AegisCallee<'m> {
     fn judge(name: &'m YamlText) -> Self {
-        Self { unit: AegisUnitKind::Agent, name, input: None, intent: None, judges: true, verdict: true }
+        Self { unit: AegisUnitKind::Agent, name, input: None, intent: None, judges: true }
     }
 
     fn call(unit: AegisUnitKind, name: &'m YamlText, input: Option<&'m YamlText>) -> Self {
-        Self { unit, name, input, intent: None, judges: false, verdict: false }
+        Self { unit, name, input, intent: None, judges: false }
     }
 
     /// The calls of a workflow whose names are not templates.
@@ -58,11 +56,9 @@ impl<'m> AegisCallee<'m> {
                     }
                 }
                 Some(StateKind::Parallel(state)) => {
-                    let verdict = state.judges.is_empty();
                     for branch in &state.agents {
                         if is_literal(texts, moment, &branch.agent) {
-                            let call = Self::call(AegisUnitKind::Agent, &branch.agent, branch.input.as_ref());
-                            calls.push(Self { verdict, ..call });
+                            calls.push(Self::call(AegisUnitKind::Agent, &branch.agent, branch.input.as_ref()));
                         }
                     }
                     for judge in &state.judges {

@@ -23,10 +23,7 @@ pub fn check_call_inputs(unit: &WorkflowUnit<'_, '_>, found: &mut FindingList) {
         let name = &*callee.name.value;
         let wraps = callee.unit == AegisUnitKind::Workflow;
         let declared = unit.directory.takes_object(callee.unit, name);
-        let taker = match &declared {
-            Some((file, schema)) => Some(InputReceiver { name, schema, file: *file, wraps }),
-            None => None,
-        };
+        let taker = declared.as_ref().map(|(file, schema)| InputReceiver { name, schema, file: *file, wraps });
         match (taker, callee.input) {
             (Some(taker), Some(input)) => check(file, input, &taker, found),
             (Some(taker), None) if wraps => {

@@ -117,7 +117,7 @@ fn similar(asked: &CheckedReference<'_>, at: usize, closed: bool) -> Option<Diag
         None if key.chars().nth(1).is_none() => None,
         None => {
             let known = known_names(asked.names, asked.segment_name(0) == "workflow");
-            suggestions::find_near_match(key, known.into_iter())
+            suggestions::find_near_match(key, known)
         }
     };
     if closed {

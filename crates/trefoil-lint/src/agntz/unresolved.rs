@@ -263,7 +263,7 @@ fn advice<'n>(scope: &'n AgntzAgentNames, name: &str, names: &'n [Arc<str>]) -> 
         }
     }
     candidates.extend(names.iter().map(|known| &**known));
-    let near = suggestions::find_near_match(name, candidates.into_iter());
+    let near = suggestions::find_near_match(name, candidates);
     if let (None, Some(path)) = (near, prefixes::output_member_path(scope, name, names)) {
         return (format!("did you mean `{path}`? {there}"), None);
     }

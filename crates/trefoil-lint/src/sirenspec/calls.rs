@@ -33,7 +33,7 @@ fn one(subject: &CheckedWorkflow<'_>, node: &CallNode<'_>, child: &SirenCallee, 
                     open.push(name);
                 }
             }
-            if let Some(near) = suggestions::find_near_match(&entry.key.value, open.into_iter()) {
+            if let Some(near) = suggestions::find_near_match(&entry.key.value, open) {
                 meant.push(near.name);
                 found.push(slip(subject, entry, reference, child, near));
                 continue;

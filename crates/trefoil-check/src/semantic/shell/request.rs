@@ -7,7 +7,11 @@ impl ShellValueFlow<'_> {
     pub(super) fn follow_request(&mut self, program: &str, operands: &[WordValues]) {
         let mut previous = "";
         for word in operands {
-            let option = if word.is_option() { word.lead.find('=').map_or("", |at| &word.lead[..=at]) } else { "" };
+            // `--url=`
+            let option = match word.lead.split_inclusive('=').next() {
+                Some(option) if word.is_option() && option.ends_with('=') => option,
+                _ => "",
+            };
             let is_address = match option {
                 "--url=" => true,
                 _ if word.is_option() => false,

@@ -27,22 +27,12 @@ pub struct LlmAgent<'n> {
     pub refusals: Vec<AgntzRefusal>,
     /// The tools that the model may call.
     pub tools: Vec<LlmTool<'n>>,
-    /// Callback tools, which are not supported yet.
-    pub callbacks: Vec<CallbackTool<'n>>,
     /// The instructions of the agents that it may start.
     pub spawned: Vec<&'n YamlText>,
     /// Agents that the model may start with `spawn_agent`.
     pub spawnable: Vec<StepTarget<'n>>,
     /// The span of that key.
     pub spawnable_at: Option<Span>,
-}
-
-/// A callback tool: its address, and the name of the secret for its signature.
-pub struct CallbackTool<'n> {
-    /// The address.
-    pub url: Option<&'n YamlText>,
-    /// The name of the secret.
-    pub secret: Option<&'n YamlText>,
 }
 
 /// A tool that a model may call.

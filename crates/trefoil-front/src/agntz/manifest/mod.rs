@@ -22,7 +22,7 @@ use trefoil_syntax::{Diagnostic, Span};
 pub use examples::AgntzExample;
 pub use hosted_kinds::HostedAgent;
 pub use http::HttpToolRequest;
-pub use llm::{AgntzRefusal, CallbackTool, LlmAgent, LlmTool, McpTool};
+pub use llm::{AgntzRefusal, LlmAgent, LlmTool, McpTool};
 pub use model::AgntzModel;
 pub use pipeline::{OutputMap, PipelineManifest, PipelineStep, StepTarget};
 pub use texts::TemplateTree;

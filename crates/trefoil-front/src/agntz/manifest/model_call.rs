@@ -33,7 +33,6 @@ pub fn read_llm<'n>(fields: &mut MappingReader<'n, '_>, id: Option<&'n YamlText>
         output,
         refusals: Vec::new(),
         tools: Vec::new(),
-        callbacks: Vec::new(),
         spawned: Vec::new(),
         spawnable: Vec::new(),
         spawnable_at: None,

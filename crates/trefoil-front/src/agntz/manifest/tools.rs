@@ -8,7 +8,7 @@ use trefoil_template::{Masked, Value};
 
 use super::extra_keys::report_version;
 use super::http;
-use super::llm::{AgntzRefusal, CallbackTool, LlmAgent, LlmTool, McpTool};
+use super::llm::{AgntzRefusal, LlmAgent, LlmTool, McpTool};
 use super::texts::{bad_name, non_empty_text, take_text_map, text_items};
 use crate::agntz::ids::is_tool_name;
 use crate::agntz::schema;
@@ -66,9 +66,7 @@ pub fn read_tools<'n>(fields: &mut MappingReader<'n, '_>, llm: &mut LlmAgent<'n>
             ToolWord::Mcp => clashes(reader, &mcp(&mut tool, llm)),
             ToolWord::Agent => agent(&mut tool, llm),
             ToolWord::Callback => {
-                let (name, callback) = callback(&mut tool);
-                named.extend(name);
-                llm.callbacks.push(callback);
+                named.extend(callback(&mut tool));
                 let help = "call its address with an http tool";
                 llm.refusals.push(AgntzRefusal::report_feature(reader, "kind: callback", item.span, help));
             }
@@ -203,20 +201,20 @@ fn agent<'n>(tool: &mut MappingReader<'n, '_>, llm: &mut LlmAgent<'n>) {
     }
 }
 
-fn callback<'n>(tool: &mut MappingReader<'n, '_>) -> (Option<&'n YamlText>, CallbackTool<'n>) {
+/// A callback tool, which is not supported yet; returns its name.
+fn callback<'n>(tool: &mut MappingReader<'n, '_>) -> Option<&'n YamlText> {
     let name = name(tool, "a callback tool");
-    let url = tool.require_text("url");
-    if let Some(url) = url {
+    if let Some(url) = tool.require_text("url") {
         callback_url(tool.reader, url);
     }
     tool.read_text("description");
-    let secret = tool.require_text("secret");
+    tool.require_text("secret");
     tool.read_integer("timeoutMs", 1000..=120_000);
     tool.read_integer("maxRetries", 0..=5);
     if let Some(entry) = tool.take("inputSchema") {
         schema::read_schema(tool.reader, entry);
     }
-    (name, CallbackTool { url, secret })
+    name
 }
 
 /// The address of a callback is not a template.
