@@ -5,6 +5,7 @@ use trefoil_syntax::FindingSeverity;
 use trefoil_template::TransitionWords;
 
 use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
+use crate::semantic::states::StateExits;
 
 pub(super) const RULE: Rule = Rule {
     name: "missing-transition",
@@ -16,62 +17,68 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn run(cx: &mut RuleContext<'_>) {
-    let program = cx.model.program;
+    // A format without states has no words for transitions.
     let Some(words) = cx.model.format_words().transitions else { return };
-    let always = words.condition_line(words.always);
-    for (machine, exits) in cx.model.state_machines() {
-        for (state, exits) in machine.states.iter().zip(exits) {
-            if !cx.model.reach_analysis().is_alive(state.step) {
-                continue;
-            }
-            let step = &program.steps[state.step];
-            // The transitions of a pipeline are not written; it fails if a step fails.
-            let Some(last) = state.transitions.last() else { continue };
-            if last.origin == step.origin {
-                continue;
-            }
-            let gap = match &exits.gap {
-                Some(gap) if !gap.numeric => Some(gap),
-                _ => None,
-            };
-            let (message, help) = match gap {
-                Some(gap)
-                    if gap.value.is_empty() && state.transitions.iter().any(|t| t.takes != MatchedOutcome::Failure) =>
-                {
-                    (
-                        format!(
-                            "every transition of `{}` has a condition that may be false, so the run can fail here",
-                            state.name
-                        ),
-                        format!("add a last transition with `{always}`"),
-                    )
-                }
-                Some(gap) if gap.value.is_empty() => (
-                    format!("`{}` has no transition for success, so the run would fail", state.name),
-                    format!("add a transition with `{}` or `{}`", words.condition_line(words.success), words.always),
-                ),
-                Some(gap) => (
-                    format!("no transition of `{}` matches {}, so the run would fail", state.name, gap.value),
-                    format!("add a last transition with `{always}`"),
-                ),
-                None if exits.failure_open && names_success(state, words) => (
-                    format!("`{}` has no transition for failure, so the run would fail", state.name),
-                    format!(
-                        "add a transition with `{}`, or if that is intended, use `{}` instead of `{}`",
-                        words.condition_line(words.failure),
-                        words.always,
-                        words.success
-                    ),
-                ),
-                None => continue,
-            };
-            let finding = cx.new_finding(step.origin, message).with_label(last.origin, "the last transition");
-            cx.report_finding(finding.with_help(help));
+    for (machine, machine_exits) in cx.model.state_machines() {
+        for (state, exits) in machine.states.iter().zip(machine_exits) {
+            check_state(cx, words, state, exits);
         }
     }
 }
 
-/// A condition that names success suggests that failures were considered.
+fn check_state(cx: &mut RuleContext<'_>, words: &TransitionWords, state: &WorkflowState, exits: &StateExits) {
+    if !cx.model.reach_analysis().is_alive(state.step) {
+        return;
+    }
+    let step = &cx.model.program.steps[state.step];
+    let Some(last) = state.transitions.last() else { return };
+    // The transitions of a pipeline are not in the manifest. The pipeline fails if a step fails.
+    if last.origin == step.origin {
+        return;
+    }
+    let Some((message, help)) = missing_outcome(words, state, exits) else { return };
+    let finding = cx.new_finding(step.origin, message).with_label(last.origin, "the last transition");
+    cx.report_finding(finding.with_help(help));
+}
+
+/// The message and the advice about an outcome of a state that no transition matches.
+fn missing_outcome(words: &TransitionWords, state: &WorkflowState, exits: &StateExits) -> Option<(String, String)> {
+    let name = &state.name;
+    let add_unconditional = format!("add a last transition with `{}`", words.condition_line(words.always));
+    match &exits.gap {
+        // Gaps between numbers are reported by the rule `score-gap`.
+        Some(gap) if !gap.numeric && !gap.value.is_empty() => {
+            let message = format!("no transition of `{name}` matches {}, so the run would fail", gap.value);
+            return Some((message, add_unconditional));
+        }
+        // Nothing is known about the value: any success may have no transition.
+        Some(gap) if !gap.numeric => {
+            if state.transitions.iter().any(|t| t.takes != MatchedOutcome::Failure) {
+                let message =
+                    format!("every transition of `{name}` has a condition that may be false, so the run can fail here");
+                return Some((message, add_unconditional));
+            }
+            let message = format!("`{name}` has no transition for success, so the run would fail");
+            let success = words.condition_line(words.success);
+            return Some((message, format!("add a transition with `{success}` or `{}`", words.always)));
+        }
+        _ => {}
+    }
+    if !exits.failure_open || !names_success(state, words) {
+        return None;
+    }
+    let message = format!("`{name}` has no transition for failure, so the run would fail");
+    let help = format!(
+        "add a transition with `{}`, or if that is intended, use `{}` instead of `{}`",
+        words.condition_line(words.failure),
+        words.always,
+        words.success
+    );
+    Some((message, help))
+}
+
+/// Whether a transition is for success only. The author then thought of failures, so a missing transition for them is
+/// probably a mistake.
 fn names_success(state: &WorkflowState, words: &TransitionWords) -> bool {
     state.transitions.iter().any(|t| *t.text == *words.success)
 }
