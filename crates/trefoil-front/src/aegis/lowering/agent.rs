@@ -35,7 +35,7 @@ pub fn lower_agent(
     texts: &AegisTexts,
 ) -> FlowDefinition {
     let origin = Location::new(file, agent.identity.span);
-    lowering.baked.extend(names.baked.iter().cloned());
+    lowering.embedded_texts.extend(names.embedded_texts.iter().cloned());
     let (intake, mut init) = take_in(lowering, file, agent, names);
     let user = prompt(file, agent, names, texts);
     let validators =

@@ -58,7 +58,7 @@ pub fn judge_call(
             };
             entries.push((property.clone(), value));
         }
-        return (lowering.agent(file, name, false), ValueExpression::Object(entries));
+        return (lowering.agent_flow(file, name, false), ValueExpression::Object(entries));
     }
     if case.record {
         let input = object_expression([
@@ -67,13 +67,13 @@ pub fn judge_call(
             ("criteria", criteria()),
             ("validation_context", context),
         ]);
-        return (lowering.agent(file, name, false), input);
+        return (lowering.agent_flow(file, name, false), input);
     }
     match &case.criteria {
         Some(criteria) if lowering.declares_agent(&name.value) => {
             let input = object_expression([("input", output.clone()), ("intent", constant_text(criteria.clone()))]);
-            (lowering.agent(file, name, true), input)
+            (lowering.agent_flow(file, name, true), input)
         }
-        _ => (lowering.agent(file, name, false), output.clone()),
+        _ => (lowering.agent_flow(file, name, false), output.clone()),
     }
 }

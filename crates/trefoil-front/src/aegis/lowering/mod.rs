@@ -1,6 +1,6 @@
 //! From manifests to flows: each agent and workflow that a program needs is lowered once for each way of calling it.
-//! The input is manifests, names and bound texts; nothing is reported. One file for each concern; `states/` has one for
-//! each kind of state.
+//! The input is manifests, names and bound texts. Nothing is reported here: mistakes were reported when these were made. Each
+//! file has one concern; `states/` has one for each kind of state.
 
 mod agent;
 mod condition;
@@ -56,7 +56,8 @@ pub struct PendingFlow {
     pub key: FlowKey,
     /// Its id, which calls refer to.
     pub id: FlowId,
-    /// Whether only a template may name it. Mistakes in it then belong to its own file.
+    /// Whether it is only a candidate: a template selects the called flow by its name at run time, and might select this one.
+    /// Mistakes in a candidate are reported only for its own file.
     pub candidate: bool,
 }
 
@@ -81,16 +82,21 @@ pub struct AegisLowering<'p> {
     /// The calls with literal names.
     pub calls: Vec<NamedFlowCall>,
     builder: ProgramBuilder,
+    /// The flows that have an id, lowered or not.
     flows: IndexMap<FlowKey, FlowId>,
+    /// The flows to be lowered that are certainly named by a document.
     queue: VecDeque<PendingFlow>,
+    /// The flows to be lowered that are only candidates. They come after those in `queue`, which may still turn some of them into
+    /// certain ones.
     candidates: VecDeque<PendingFlow>,
     /// The current flow, and whether it is a candidate.
     current: Option<(FlowId, bool)>,
     /// The flows that a run can start.
     entries: BTreeSet<FlowId>,
-    used: BTreeSet<usize>,
+    /// The documents of the lowered flows.
+    used_documents: BTreeSet<usize>,
     /// Texts from outside the documents that became part of the program.
-    baked: Vec<Arc<str>>,
+    embedded_texts: Vec<Arc<str>>,
 }
 
 impl<'p> AegisLowering<'p> {
@@ -106,15 +112,15 @@ impl<'p> AegisLowering<'p> {
             current: None,
             calls: Vec::new(),
             entries: BTreeSet::new(),
-            used: BTreeSet::new(),
-            baked: Vec::new(),
+            used_documents: BTreeSet::new(),
+            embedded_texts: Vec::new(),
         }
     }
 
-    /// The flow with this key. A new one is added to the list of flows to be lowered.
+    /// The flow with this key. A new one is added to the list of flows to be lowered. What a candidate calls is a candidate, too.
     pub fn flow_for(&mut self, key: FlowKey) -> FlowId {
-        let candidate = matches!(self.current, Some((_, true)));
-        self.flow_as(key, candidate)
+        let is_candidate = matches!(self.current, Some((_, true)));
+        self.find_or_add_flow(key, is_candidate)
     }
 
     /// The same for a flow that a run can start.
@@ -129,7 +135,7 @@ impl<'p> AegisLowering<'p> {
         let next = self.queue.pop_front().or_else(|| self.candidates.pop_front())?;
         self.current = Some((next.id, next.candidate));
         if let Some(document) = next.key.source_document() {
-            self.used.insert(document);
+            self.used_documents.insert(document);
             self.directory = self.directory.seen_from(document);
         }
         Some(next)
@@ -137,45 +143,46 @@ impl<'p> AegisLowering<'p> {
 
     /// Stores a lowered flow. If there is none because of mistakes, a stand-in takes its place, so that ids stay in
     /// range.
-    pub fn store_flow(&mut self, work: &PendingFlow, flow: Option<FlowDefinition>) {
-        let sort = if matches!(work.key, FlowKey::Workflow(_)) { "workflow" } else { "agent" };
-        let origin = self.directory.document_location(work.key.source_document().unwrap_or(0));
+    pub fn store_flow(&mut self, pending: &PendingFlow, flow: Option<FlowDefinition>) {
+        let sort = if matches!(pending.key, FlowKey::Workflow(_)) { "workflow" } else { "agent" };
+        let origin = self.directory.document_location(pending.key.source_document().unwrap_or(0));
         let flow = flow.unwrap_or_else(|| self.builder.stand_in(sort, origin));
-        self.builder.set_flow(work.id, flow);
+        self.builder.set_flow(pending.id, flow);
         self.current = None;
     }
 
     /// The program; a run starts the first entry.
     pub fn finish_program(self, entries: &[(usize, FlowId)]) -> Option<ProgramParts> {
         let mut texts: Vec<Arc<str>> = Vec::new();
-        for index in &self.used {
+        for index in &self.used_documents {
             if let Some(document) = self.project.documents.get(*index)
                 && let Some(file) = self.project.files.get(document.file)
             {
                 texts.push(file.text().clone());
             }
         }
-        texts.extend(self.baked);
+        texts.extend(self.embedded_texts);
         self.builder.finish_program(entries.first()?.1, texts.iter().map(|text| &**text))
     }
 
-    fn flow_as(&mut self, key: FlowKey, candidate: bool) -> FlowId {
+    fn find_or_add_flow(&mut self, key: FlowKey, is_candidate: bool) -> FlowId {
         if let Some(id) = self.flows.get(&key) {
-            if !candidate
-                && let Some(index) = self.candidates.iter().position(|work| work.key == key)
-                && let Some(work) = self.candidates.remove(index)
+            // A candidate that is not lowered yet, and is now certainly called, is no longer only a candidate.
+            if !is_candidate
+                && let Some(index) = self.candidates.iter().position(|pending| pending.key == key)
+                && let Some(pending) = self.candidates.remove(index)
             {
-                self.queue.push_back(PendingFlow { candidate: false, ..work });
+                self.queue.push_back(PendingFlow { candidate: false, ..pending });
             }
             return *id;
         }
         let id = self.builder.reserve_flow();
         self.flows.insert(key.clone(), id);
-        let work = PendingFlow { key, id, candidate };
-        if candidate {
-            self.candidates.push_back(work)
+        let pending = PendingFlow { key, id, candidate: is_candidate };
+        if is_candidate {
+            self.candidates.push_back(pending);
         } else {
-            self.queue.push_back(work)
+            self.queue.push_back(pending);
         }
         id
     }
@@ -185,8 +192,8 @@ impl<'p> AegisLowering<'p> {
         matches!(&self.current, Some((id, _)) if self.entries.contains(id))
     }
 
-    /// The agent with this name; the first one if there are several.
-    fn agent(&mut self, file: FileId, name: &YamlText, intent: bool) -> FlowId {
+    /// The agent with this name, for a call; the first one if there are several. An agent that is not defined gets a flow, too.
+    fn agent_flow(&mut self, file: FileId, name: &YamlText, intent: bool) -> FlowId {
         let at = Location::new(file, name.span);
         let Some(document) = self.directory.find_documents(AegisUnitKind::Agent, &name.value).first().copied() else {
             self.builder.missing_agent(&name.value, at);
@@ -194,7 +201,7 @@ impl<'p> AegisLowering<'p> {
             return self.flow_for(FlowKey::Missing(name.value.clone()));
         };
         let id = self.flow_for(FlowKey::Agent { document, intent });
-        self.note_call(id, &name.value, at);
+        self.record_call(id, &name.value, at);
         id
     }
 
@@ -203,28 +210,29 @@ impl<'p> AegisLowering<'p> {
         self.directory.document_of(AegisUnitKind::Agent, name).is_some()
     }
 
-    /// The workflow with this name, if there is one.
-    fn workflow(&mut self, file: FileId, name: &YamlText) -> Option<FlowId> {
+    /// The workflow with this name, for a call. `None` if it is not defined.
+    fn workflow_flow(&mut self, file: FileId, name: &YamlText) -> Option<FlowId> {
         let document = *self.directory.find_documents(AegisUnitKind::Workflow, &name.value).first()?;
         let id = self.flow_for(FlowKey::Workflow(document));
-        self.note_call(id, &name.value, Location::new(file, name.span));
+        self.record_call(id, &name.value, Location::new(file, name.span));
         Some(id)
     }
 
-    /// All agents (or workflows) by name, from which a template selects one.
-    fn choice(&mut self, unit: AegisUnitKind) -> Vec<(Arc<str>, FlowId)> {
+    /// All agents (or all workflows) by name, for a call in which a template selects one of them at run time.
+    fn candidate_flows(&mut self, unit: AegisUnitKind) -> Vec<(Arc<str>, FlowId)> {
         let mut flows = Vec::new();
         for (name, document) in self.directory.list_units(unit) {
             let key = match unit {
                 AegisUnitKind::Agent => FlowKey::Agent { document, intent: false },
                 AegisUnitKind::Workflow => FlowKey::Workflow(document),
             };
-            flows.push((name, self.flow_as(key, true)));
+            flows.push((name, self.find_or_add_flow(key, true)));
         }
         flows
     }
 
-    fn note_call(&mut self, to: FlowId, name: &Arc<str>, at: Location) {
+    /// Records that the current flow calls another one by its name.
+    fn record_call(&mut self, to: FlowId, name: &Arc<str>, at: Location) {
         if let Some((from, _)) = self.current {
             self.calls.push(NamedFlowCall { from, to, name: name.clone(), at });
         }

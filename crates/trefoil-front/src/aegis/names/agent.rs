@@ -22,7 +22,7 @@ pub struct AegisAgentNames {
     /// If it is called with an intent: the slot of the call's input, and that of the intent.
     pub called: Option<(SlotId, SlotId)>,
     /// Texts from other files that became part of it.
-    pub baked: Vec<Arc<str>>,
+    pub embedded_texts: Vec<Arc<str>>,
 }
 
 impl AegisAgentNames {
@@ -38,7 +38,7 @@ impl AegisAgentNames {
         let iteration = slots.add_slot("iteration_number");
         let previous_error = slots.add_slot("previous_error");
         let called = if intent { Some((slots.add_slot("call"), slots.add_slot("intent"))) } else { None };
-        let mut baked = Vec::new();
+        let mut embedded_texts = Vec::new();
         let prompt = PromptNames {
             input,
             intent: match called {
@@ -52,12 +52,12 @@ impl AegisAgentNames {
                 Some(text) => Value::Str(text.value.clone()),
                 None => "".into(),
             },
-            context: Value::from(context(project, document, agent, &mut baked)),
-            skills: Value::from(skills(project, &mut baked)),
+            context: Value::from(context(project, document, agent, &mut embedded_texts)),
+            skills: Value::from(skills(project, &mut embedded_texts)),
             declared: AegisInput::from_schema(document.file, agent.input_schema.as_ref()),
             has_repositories: agent.has_repositories,
         };
-        Self { prompt: prompt.into(), slots, called, baked }
+        Self { prompt: prompt.into(), slots, called, embedded_texts }
     }
 }
 
@@ -66,11 +66,11 @@ fn context(
     project: &Project,
     document: &ManifestDocument,
     agent: &AegisAgentManifest,
-    baked: &mut Vec<Arc<str>>,
+    embedded_texts: &mut Vec<Arc<str>>,
 ) -> Arc<str> {
     if let Some(given) = &project.context {
         let given: Arc<str> = given.as_str().into();
-        baked.push(given.clone());
+        embedded_texts.push(given.clone());
         return given;
     }
     let mut parts: Vec<&str> = Vec::new();
@@ -79,7 +79,7 @@ fn context(
             ContextEntry::Text(text) => parts.push(&text.value),
             ContextEntry::File(path) => {
                 if let Some(text) = project.attachments.get(&resolve_path(&document.path, &path.value)) {
-                    baked.push(text.as_str().into());
+                    embedded_texts.push(text.as_str().into());
                     parts.push(text);
                 }
             }
@@ -89,10 +89,10 @@ fn context(
 }
 
 /// `{{agentskills}}`: the skills passed by the operator.
-fn skills(project: &Project, baked: &mut Vec<Arc<str>>) -> Arc<str> {
+fn skills(project: &Project, embedded_texts: &mut Vec<Arc<str>>) -> Arc<str> {
     let given: Arc<str> = project.skills.as_deref().unwrap_or_default().into();
     if !given.is_empty() {
-        baked.push(given.clone());
+        embedded_texts.push(given.clone());
     }
     given
 }

@@ -27,4 +27,4 @@ pub use handler::OutputHandlerScope;
 pub use prompt::{PromptNames, PromptScope};
 pub use spelling::name_path;
 pub use state_order::StatePrecedence;
-pub use workflow_names::{ALWAYS, AegisStateNames, RenderMoment, StateResultForm, WorkflowNames};
+pub use workflow_names::{ALWAYS, AegisStateNames, RenderMoment, RoundSlots, StateResultForm, WorkflowNames};

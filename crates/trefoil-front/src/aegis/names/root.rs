@@ -1,15 +1,16 @@
-//! The names with which a path in a workflow can start: states, Blackboard keys, and the names of the format.
+//! The names with which a path in a workflow can start: states, Blackboard keys, and the names of the format. Also says which
+//! of them have a value at a certain moment of the workflow, and from which slot a run reads it.
 
 use std::sync::Arc;
 
 use trefoil_ir::types::ValueType;
-use trefoil_ir::{SlotId, Source, ValuePresence};
+use trefoil_ir::{Source, ValuePresence};
 use trefoil_template::{PathSegment, Value};
 
 use super::blackboard::{BlackboardKeys, StartFields};
 use super::spelling::{name_path, plain_names};
 use super::state_order::StatePrecedence;
-use super::workflow_names::{AegisStateNames, RenderMoment, StateResultForm, WorkflowNames};
+use super::workflow_names::{AegisStateNames, RenderMoment, RoundSlots, StateResultForm, WorkflowNames};
 use super::{composed_objects, result};
 use crate::names::{
     BoundPath, FixedObject, MissingValueReason, NameAbsence, NameEntry, NameKind, NameMatch, NameResolver,
@@ -21,34 +22,36 @@ pub fn root_entry(names: &Arc<WorkflowNames>, moment: RenderMoment) -> NameEntry
     NameEntry::from_names(WorkflowRoot { names: names.clone(), moment, depth: 0 })
 }
 
-/// The names of a place, and the same names under `blackboard`.
+/// The names at a moment. The same names are also under `blackboard`.
 struct WorkflowRoot {
     names: Arc<WorkflowNames>,
     moment: RenderMoment,
-    /// The number of segments before these names.
+    /// The number of segments before these names: 1 under `blackboard`, otherwise 0.
     depth: u16,
 }
 
 impl NameResolver for WorkflowRoot {
     fn get(&self, name: &str) -> NameMatch {
-        let here = self.depth + 1;
+        // The number of segments up to and including the name.
+        let name_depth = self.depth + 1;
         NameMatch::Is(match name {
-            "blackboard" if self.depth == 0 => self.blackboard(),
-            "workflow" => self.workflow(),
-            "input" => self.input(),
-            "state" => self.feedback(),
-            "human" => self.human(),
+            "blackboard" if self.depth == 0 => self.blackboard_entry(),
+            "workflow" => self.workflow_entry(),
+            "input" => self.input_entry(),
+            "state" => self.state_feedback_entry(),
+            "human" => self.human_entry(),
             "execution" => {
-                FixedObject::new([("id", text().with_source(Source::RunId, here + 1))]).as_namespace().into_entry()
+                let id = text_entry().with_source(Source::RunId, name_depth + 1);
+                FixedObject::new([("id", id)]).as_namespace().into_entry()
             }
             "iteration_number" => allow_other_members(NameEntry::new(ValueType::INTEGER))
-                .with_source(Source::Slot(self.rounds().0), here)
+                .with_source(Source::Slot(self.round_slots().number), name_depth)
                 .with_note("the number of this visit, or round of judges, from 1"),
-            "previous_error" => text()
+            "previous_error" => text_entry()
                 .with_defined(ValuePresence::Sometimes)
-                .with_source(Source::Slot(self.rounds().1), here)
+                .with_source(Source::Slot(self.round_slots().previous_error), name_depth)
                 .with_note("why the last one failed"),
-            _ => return self.written(name),
+            _ => return self.find_workflow_name(name),
         })
     }
 
@@ -99,8 +102,8 @@ impl NameResolver for WorkflowRoot {
 }
 
 impl WorkflowRoot {
-    /// Names from the manifest, or from the caller of the run.
-    fn written(&self, name: &str) -> NameMatch {
+    /// A name that the workflow defines (a state, a Blackboard key), or that the caller of the run passes.
+    fn find_workflow_name(&self, name: &str) -> NameMatch {
         let names = &self.names;
         if name == "state_output"
             && let Some(state) = self.moment.finished_state()
@@ -109,31 +112,34 @@ impl WorkflowRoot {
             return NameMatch::Is(result.with_declaration(None).with_note("the result of this state"));
         }
         if let Some(state) = names.state_index(name) {
-            return NameMatch::Is(self.state(state));
+            return NameMatch::Is(self.state_entry(state));
         }
         if name == "consensus"
             && !names.keys.contains_key(name)
-            && let Some(state) = self.one_consensus()
+            && let Some(state) = self.bare_consensus_state()
         {
             let source = Source::Member(names.state_slot(state), name_path(&["consensus"]));
-            return NameMatch::Is(any().with_defined(ValuePresence::Sometimes).with_source(source, self.depth + 1));
+            return NameMatch::Is(
+                any_entry().with_defined(ValuePresence::Sometimes).with_source(source, self.depth + 1),
+            );
         }
-        match self.keys(self.depth).get(name) {
+        match self.blackboard_keys(self.depth).get(name) {
             NameMatch::Is(entry) if name == "intent" => NameMatch::Is(entry.with_note("the intent passed to the run")),
             found => found,
         }
     }
 
-    fn keys(&self, depth: u16) -> BlackboardKeys {
+    fn blackboard_keys(&self, depth: u16) -> BlackboardKeys {
         BlackboardKeys { names: self.names.clone(), moment: self.moment, depth }
     }
 
-    /// A state's result, and whether the state has run by then.
-    fn state(&self, state: usize) -> NameEntry {
+    /// A state's result, and whether the state has run by the moment.
+    fn state_entry(&self, state: usize) -> NameEntry {
         let entry = result::result_entry(&self.names, state, self.depth + 1);
-        let own = self.moment.state_index() == Some(state);
-        if let Some(here) = self.moment.state_index()
-            && !self.names.paths.is_reachable(here)
+        let is_own = self.moment.state_index() == Some(state);
+        // No path leads to an unreachable state, so nothing is known about what has run before it.
+        if let Some(current) = self.moment.state_index()
+            && !self.names.paths.is_reachable(current)
             && self.moment.finished_state() != Some(state)
         {
             return entry.with_defined(ValuePresence::Sometimes);
@@ -143,67 +149,72 @@ impl WorkflowRoot {
             StatePrecedence::Sometimes => {
                 entry.with_missing_reason(ValuePresence::Sometimes, MissingValueReason::Skipped(None))
             }
-            StatePrecedence::Never if own => entry.with_missing_reason(ValuePresence::Never, MissingValueReason::Own),
+            StatePrecedence::Never if is_own => {
+                entry.with_missing_reason(ValuePresence::Never, MissingValueReason::Own)
+            }
             StatePrecedence::Never => entry.with_missing_reason(ValuePresence::Never, MissingValueReason::Later),
         }
     }
 
-    fn blackboard(&self) -> NameEntry {
-        let inside = Self { names: self.names.clone(), moment: self.moment, depth: 1 };
+    fn blackboard_entry(&self) -> NameEntry {
+        let inner_names = Self { names: self.names.clone(), moment: self.moment, depth: 1 };
         let schema = self.names.blackboard.clone();
-        NameEntry { schema, ..NameEntry::from_names(inside) }.with_note("the context, the start input and updates")
+        NameEntry { schema, ..NameEntry::from_names(inner_names) }.with_note("the context, the start input and updates")
     }
 
-    fn workflow(&self) -> NameEntry {
-        let (fixed, next) = (self.names.fixed, self.depth + 2);
-        let constant = |text: &Arc<str>| self::text().with_source(Source::Const(Value::Str(text.clone())), next);
-        let context = NameEntry { schema: self.names.blackboard.clone(), ..NameEntry::from_names(self.keys(next)) }
-            .with_source(Source::Slot(fixed.blackboard), next)
-            .with_note("the context, overlaid by the start input and updates");
-        let task = any()
+    fn workflow_entry(&self) -> NameEntry {
+        let fixed = self.names.fixed;
+        let member_depth = self.depth + 2;
+        let constant =
+            |text: &Arc<str>| text_entry().with_source(Source::Const(Value::Str(text.clone())), member_depth);
+        let context = NameEntry {
+            schema: self.names.blackboard.clone(),
+            ..NameEntry::from_names(self.blackboard_keys(member_depth))
+        }
+        .with_source(Source::Slot(fixed.blackboard), member_depth)
+        .with_note("the context, overlaid by the start input and updates");
+        let task = any_entry()
             .with_defined(ValuePresence::Sometimes)
-            .with_source(Source::Member(fixed.input, name_path(&["task"])), next)
+            .with_source(Source::Member(fixed.input, name_path(&["task"])), member_depth)
             .with_note("the task passed to the run");
-        let storage = any()
+        let storage = any_entry()
             .with_defined(ValuePresence::Never)
             .with_source(Source::missing_segment(usize::from(self.depth) + 1), 0);
-        let listed = FixedObject::new([
+        let members = FixedObject::new([
             ("context", context),
             ("name", constant(&self.names.workflow).with_note("the name of this workflow")),
             ("version", constant(&self.names.version)),
             ("task", task),
-            // Reported at its declaration.
+            // A workflow that declares storage is reported at the declaration.
             ("storage", storage),
         ]);
-        NameEntry {
-            schema: ValueType::OBJECT,
-            ..listed
-                .as_namespace()
-                .read_whole(composed_objects::compose_workflow(&self.names), self.depth + 1)
-                .into_entry()
-        }
+        let whole = composed_objects::compose_workflow(&self.names);
+        let entry = members.as_namespace().read_whole(whole, self.depth + 1).into_entry();
+        NameEntry { schema: ValueType::OBJECT, ..entry }
     }
 
-    fn input(&self) -> NameEntry {
-        let (names, here) = (&self.names, self.depth + 1);
+    fn input_entry(&self) -> NameEntry {
+        let names = &self.names;
+        let name_depth = self.depth + 1;
         let schema = match &names.input.schema {
             Some(schema) => schema.of.clone(),
             None => ValueType::Any,
         };
-        NameEntry { schema, ..NameEntry::from_names(StartFields { names: names.clone(), depth: here }) }
-            .with_source(Source::Slot(names.fixed.raw), here)
+        NameEntry { schema, ..NameEntry::from_names(StartFields { names: names.clone(), depth: name_depth }) }
+            .with_source(Source::Slot(names.fixed.raw), name_depth)
             .with_note("the start input")
     }
 
-    /// `state`: the feedback of the transition taken. As a prefix of a state's name, the word is redundant but
-    /// unambiguous.
-    fn feedback(&self) -> NameEntry {
-        let (names, next) = (&self.names, self.depth + 2);
+    /// `state`: the feedback of the transition taken, as `state.feedback`. `state.NAME` is read as the result of that
+    /// state: the prefix is redundant, but the meaning is clear.
+    fn state_feedback_entry(&self) -> NameEntry {
+        let names = &self.names;
         let defined = match self.moment.state_index() {
             Some(state) if self.never_has_feedback(state) => ValuePresence::Never,
             _ => ValuePresence::Sometimes,
         };
-        let feedback = any().with_defined(defined).with_source(Source::Slot(names.fixed.feedback), next);
+        let feedback =
+            any_entry().with_defined(defined).with_source(Source::Slot(names.fixed.feedback), self.depth + 2);
         let feedback = feedback.with_note("the feedback of the transition that led here");
         let state = StateRoot { names: names.clone(), feedback, depth: self.depth + 1 };
         NameEntry { schema: ValueType::OBJECT, ..NameEntry::from_names(state) }
@@ -216,23 +227,21 @@ impl WorkflowRoot {
     }
 
     /// The data of a person's answer: of this state, otherwise of the last declared state that has one.
-    fn human(&self) -> NameEntry {
-        let feedback = any().with_note("the feedback sent with a person's answer");
-        let feedback = match self.human_feedback() {
+    fn human_entry(&self) -> NameEntry {
+        let feedback = any_entry().with_note("the feedback sent with a person's answer");
+        let feedback = match self.human_feedback_source() {
             Some(source) => feedback.with_defined(ValuePresence::Sometimes).with_source(source, self.depth + 2),
             None => feedback.with_defined(ValuePresence::Never),
         };
-        NameEntry {
-            schema: ValueType::OBJECT,
-            ..FixedObject::new([("feedback", feedback)]).as_namespace().into_entry()
-        }
+        let entry = FixedObject::new([("feedback", feedback)]).as_namespace().into_entry();
+        NameEntry { schema: ValueType::OBJECT, ..entry }
     }
 
-    /// The `feedback` in that answer.
-    fn human_feedback(&self) -> Option<Source> {
+    /// Where a run reads `human.feedback`. Of several states, the last declared one that has a value is read.
+    fn human_feedback_source(&self) -> Option<Source> {
         let feedback_of = |state: &AegisStateNames| Source::Member(state.slot, name_path(&["output", "feedback"]));
-        if let Some(here) = self.moment.finished_state()
-            && let Some(state) = self.names.states.get(here)
+        if let Some(finished) = self.moment.finished_state()
+            && let Some(state) = self.names.states.get(finished)
             && state.outcome == StateResultForm::Human
         {
             return Some(feedback_of(state));
@@ -250,38 +259,39 @@ impl WorkflowRoot {
         feedback
     }
 
-    /// The slots of the number of the round or visit, and of why the last one failed: those of the rounds, in a text of
-    /// a state with judges.
-    fn rounds(&self) -> (SlotId, SlotId) {
+    /// The slots that `iteration_number` and `previous_error` read: in a text of a state with judges, those of its rounds,
+    /// otherwise those of the visits of states.
+    fn round_slots(&self) -> RoundSlots {
         if let RenderMoment::Entering(index) = self.moment
             && let Some(state) = self.names.states.get(index)
             && let Some(rounds) = state.rounds
         {
             return rounds;
         }
-        (self.names.fixed.visit, self.names.fixed.previous_error)
+        RoundSlots { number: self.names.fixed.visit, previous_error: self.names.fixed.previous_error }
     }
 
-    /// The state to which a bare `consensus` refers: this one, or the only one with a consensus.
-    fn one_consensus(&self) -> Option<usize> {
+    /// The state to which a `consensus` without a state's name refers: the one that has finished, or the only one with a
+    /// consensus.
+    fn bare_consensus_state(&self) -> Option<usize> {
         let has_consensus = |state: &AegisStateNames| matches!(state.outcome, StateResultForm::Parallel { .. });
-        if let Some(here) = self.moment.finished_state()
-            && let Some(state) = self.names.states.get(here)
+        if let Some(finished) = self.moment.finished_state()
+            && let Some(state) = self.names.states.get(finished)
             && has_consensus(state)
         {
-            return Some(here);
+            return Some(finished);
         }
-        let mut only = None;
+        let mut found = None;
         for (index, state) in self.names.states.iter().enumerate() {
             if !has_consensus(state) {
                 continue;
             }
-            if only.is_some() {
+            if found.is_some() {
                 return None;
             }
-            only = Some(index);
+            found = Some(index);
         }
-        only
+        found
     }
 }
 
@@ -310,23 +320,27 @@ impl NameResolver for StateRoot {
     }
 }
 
-/// Whether an existing path was certainly meant as a placeholder, whatever brackets it is in.
+/// Whether a path in a text was certainly meant as a placeholder, whatever brackets it is in. Ordinary words in
+/// brackets may be prose, so a path counts only if it starts with a name of the format or with a state, or if it is a key with
+/// an underscore.
 pub fn is_meant(names: &WorkflowNames, path: &[PathSegment], bound: &BoundPath) -> bool {
-    let there = bound.end == PathResolution::There;
+    let is_resolved = bound.end == PathResolution::There;
     match plain_names(path).as_deref() {
-        Some(["workflow", "context", _, ..] | ["blackboard", _, ..]) => there,
-        Some(["workflow" | "state" | "human" | "execution", _]) => there,
-        Some(["input", _]) => there || names.input.schema.is_none(),
+        Some(["workflow", "context", _, ..] | ["blackboard", _, ..]) => is_resolved,
+        Some(["workflow" | "state" | "human" | "execution", _]) => is_resolved,
+        Some(["input", _]) => is_resolved || names.input.schema.is_none(),
         Some([name, _, ..]) => names.state_index(name).is_some(),
         Some([name]) => *name == "input" || name.contains('_') && names.keys.contains_key(*name),
         _ => false,
     }
 }
 
-fn any() -> NameEntry {
+/// A value of any type.
+fn any_entry() -> NameEntry {
     allow_other_members(NameEntry::new(ValueType::Any))
 }
 
-fn text() -> NameEntry {
+/// A text, in which members are not reported as unknown.
+fn text_entry() -> NameEntry {
     allow_other_members(NameEntry::new(ValueType::TEXT))
 }

@@ -10,7 +10,7 @@ use trefoil_syntax::{FileId, Location};
 use super::answer::UnitResult;
 use super::state_order::{StateOrder, StatePrecedence};
 use super::workflow_names::{
-    AegisInput, AegisStateNames, BlackboardKey, RenderMoment, StateResultForm, WorkflowNames, WorkflowSlots,
+    AegisInput, AegisStateNames, BlackboardKey, RenderMoment, RoundSlots, StateResultForm, WorkflowNames, WorkflowSlots,
 };
 use super::{blackboard, result};
 use crate::aegis::directory::AegisDirectory;
@@ -113,8 +113,9 @@ fn state_names(
         Some(StateKind::Agent(agent)) => {
             named.outcome = StateResultForm::Agent;
             if !agent.judges.is_empty() {
-                let round = slots.add_slot(format!("{}.iteration_number", state.name));
-                named.rounds = Some((round, slots.add_slot(format!("{}.previous_error", state.name))));
+                let number = slots.add_slot(format!("{}.iteration_number", state.name));
+                let previous_error = slots.add_slot(format!("{}.previous_error", state.name));
+                named.rounds = Some(RoundSlots { number, previous_error });
             }
         }
         Some(StateKind::System(system)) => {

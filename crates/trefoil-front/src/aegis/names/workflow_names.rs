@@ -77,9 +77,17 @@ pub struct AegisStateNames {
     pub given_feedback: Vec<usize>,
     /// Whether it has an answer even if no person gives one.
     pub always_answers: bool,
-    /// In the rounds of a state with judges: the slots of the round's number, and of the reason why the last round or
-    /// the last state failed.
-    pub rounds: Option<(SlotId, SlotId)>,
+    /// The slots of its rounds, if it has judges.
+    pub rounds: Option<RoundSlots>,
+}
+
+/// The slots of the rounds or visits of a state.
+#[derive(Debug, Clone, Copy)]
+pub struct RoundSlots {
+    /// The number of the round or visit.
+    pub number: SlotId,
+    /// The reason why the last one, or the last state, failed.
+    pub previous_error: SlotId,
 }
 
 /// The form of a state's result.

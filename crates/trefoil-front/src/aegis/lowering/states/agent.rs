@@ -11,7 +11,7 @@ use crate::aegis::lowering::judge::{self, JudgeInput};
 use crate::aegis::lowering::lowering_context::LoweringContext;
 use crate::aegis::manifest::consensus;
 use crate::aegis::manifest::states::agent::AgentState;
-use crate::aegis::names::{FlowSlots, RenderMoment};
+use crate::aegis::names::{FlowSlots, RenderMoment, RoundSlots};
 use crate::program_builder::plain_step;
 
 /// `{status, output}` from an agent's answer, where `output` is an object or a list if the answer is one. `scored`: also if it only
@@ -36,7 +36,7 @@ pub fn lower_agent_state(
     let rounds = scene.names.states.get(index).and_then(|named| named.rounds);
     let moment = RenderMoment::Entering(index);
     let (input, intent) = (state.input.as_ref(), state.intent.as_ref());
-    let Some((round, error)) = rounds else {
+    let Some(RoundSlots { number: round, previous_error: error }) = rounds else {
         let call = callee::agent_call(lowering, scene, moment, name, input, intent, |input| input);
         return match call {
             Some(call) => Step { shape: Some(shape(scored)), ..plain_step(StepKind::Call(Box::new(call)), origin) },

@@ -29,7 +29,7 @@ pub fn agent_call(
     let bound = scene.texts.template_text(moment, name)?;
     if bound.template.literal_text().is_none() {
         // The callee is not known until run time, and a text input has no place for an intent.
-        let flows = lowering.choice(AegisUnitKind::Agent);
+        let flows = lowering.candidate_flows(AegisUnitKind::Agent);
         return Some(SubflowCall {
             callee: FlowCallee::Named { name: bound, flows },
             input: Some(input),
@@ -41,7 +41,7 @@ pub fn agent_call(
     let declared = lowering.directory.takes_object(AegisUnitKind::Agent, &name.value);
     let input = if declared.is_some() { ValueExpression::Structured(Box::new(input)) } else { input };
     let with_intent = intent.is_some() && lowering.declares_agent(&name.value);
-    let flow = lowering.agent(scene.file, name, with_intent);
+    let flow = lowering.agent_flow(scene.file, name, with_intent);
     let input = match intent {
         Some(intent) if with_intent => object_expression([("input", input), ("intent", intent)]),
         _ => input,

@@ -32,8 +32,8 @@ pub fn lower_subworkflow_state(
     let Some(workflow) = &state.workflow else { return nothing() };
     let Some(bound) = scene.texts.template_text(moment, workflow) else { return nothing() };
     let callee = match bound.template.literal_text() {
-        None => FlowCallee::Named { name: bound, flows: lowering.choice(AegisUnitKind::Workflow) },
-        Some(_) => match lowering.workflow(scene.file, workflow) {
+        None => FlowCallee::Named { name: bound, flows: lowering.candidate_flows(AegisUnitKind::Workflow) },
+        Some(_) => match lowering.workflow_flow(scene.file, workflow) {
             Some(flow) => FlowCallee::Flow(flow),
             None => return unknown_workflow_step(scene, index, workflow),
         },
