@@ -1,4 +1,4 @@
-//! Collects the names of a workflow from its manifest.
+//! Collects the names of a workflow from its manifest: what each node makes available, of which type, and in which slot.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::inputs::SirenInputs;
 use super::keys::{TreeKey, TreeKeys};
 use super::types;
 use super::workflow_names::{FactoryInstance, INSTANCE, NodeName, SirenNames, WriteName, swarm_type};
-use crate::names::MemberDeclarations;
+use crate::names::{MemberDeclaration, MemberDeclarations};
 use crate::program_builder::FlowSlots;
 use crate::sirenspec::manifest::{
     FactoryItems, FactoryNode, FactoryWorker, NodeKind, NodeWrite, SirenManifest, SirenNode, SirenSwarm, StateTree,
@@ -20,8 +20,8 @@ use crate::sirenspec::manifest::{
 };
 
 impl SirenNames {
-    /// The names of a manifest; adds a slot for everything that has a value. `inputs` makes the input fields from the
-    /// slot of the input.
+    /// The names of a manifest; adds a slot for everything that has a value. `children`: for each node that calls a workflow, that
+    /// workflow. `inputs` makes the input fields from the slot of the input.
     pub fn new(
         file: FileId,
         manifest: &SirenManifest<'_>,
@@ -29,7 +29,7 @@ impl SirenNames {
         inputs: impl FnOnce(SlotId) -> SirenInputs,
     ) -> Self {
         let mut slots = FlowSlots::default();
-        let mut known = Self {
+        let mut names = Self {
             file,
             inputs: inputs(slots.add_slot("inputs")),
             nodes: Vec::new(),
@@ -41,27 +41,28 @@ impl SirenNames {
             by_id: HashMap::default(),
             by_head: HashMap::default(),
         };
-        for (at, node) in manifest.nodes.iter().enumerate() {
-            known.by_id.insert(node.id.value.clone(), at);
-            let child = match children.get(at) {
+        for (index, node) in manifest.nodes.iter().enumerate() {
+            names.by_id.insert(node.id.value.clone(), index);
+            let child = match children.get(index) {
                 Some(Some(child)) => Some(child),
                 _ => None,
             };
-            known.node(node, child);
+            names.add_node(node, child);
         }
-        for write in &known.writes {
-            if let Some(node) = known.nodes.get(write.node)
-                && let Some(slot) = known.slots.0.find_element_mut(node.slot)
+        for write in &names.writes {
+            if let Some(node) = names.nodes.get(write.node)
+                && let Some(slot) = names.slots.0.find_element_mut(node.slot)
             {
                 slot.writes.push(format!("{}.{}", write.root.tree_name(), write.path.join(".")).into());
             }
         }
-        known.keys = known.declared(manifest);
-        known
+        names.keys = names.collect_tree_keys(manifest);
+        names
     }
 
-    fn node(&mut self, node: &SirenNode<'_>, child: Option<&SirenCallee>) {
-        let at = self.nodes.len();
+    /// Adds a node, its slots, and the paths that it writes. `child`: the workflow that it calls.
+    fn add_node(&mut self, node: &SirenNode<'_>, child: Option<&SirenCallee>) {
+        let index = self.nodes.len();
         let id = &node.id.value;
         let output: Vec<Arc<str>> = vec!["output".into()];
         let mut name = NodeName {
@@ -75,15 +76,16 @@ impl SirenNames {
             agents: Vec::new(),
             lenient: false,
             instance: None,
-            note: note(&node.kind).into(),
+            note: node_description(&node.kind).into(),
         };
-        let implied = NodeWrite { root: StateTree::Output, path: vec![id.clone()], text: None };
+        // Nodes of some kinds write their output under their id even without `writes`.
+        let implied_write = NodeWrite { root: StateTree::Output, path: vec![id.clone()], text: None };
         match &node.kind {
-            NodeKind::Agent(agent) => self.write(at, id, agent.writes.as_ref(), &output, &ValueType::TEXT),
-            NodeKind::Human(human) => self.write(at, id, human.writes.as_ref(), &output, &ValueType::TEXT),
+            NodeKind::Agent(agent) => self.add_write(index, id, agent.writes.as_ref(), &output, &ValueType::TEXT),
+            NodeKind::Human(human) => self.add_write(index, id, human.writes.as_ref(), &output, &ValueType::TEXT),
             NodeKind::Swrm(swrm) => {
-                let schema = swrm_output(swrm);
-                self.write(at, id, Some(&implied), &output, &schema);
+                let schema = swarm_output_type(swrm);
+                self.add_write(index, id, Some(&implied_write), &output, &schema);
                 for member in &swrm.members {
                     let member = &member.id.value;
                     name.agents.push((member.clone(), self.slots.add_slot(format!("{id}.{member}"))));
@@ -93,31 +95,31 @@ impl SirenNames {
                     ("agents".into(), swarm_type(&name.agents)),
                 ]);
                 name.lenient = swrm.on_failure == OnItemFailure::Continue;
-                name.members = MemberDeclarations::from_members(vec![self.agents_of(swrm)]);
+                name.members = MemberDeclarations::from_members(vec![self.agents_member(swrm)]);
             }
             NodeKind::Factory(factory) => {
-                let item = match &factory.worker {
+                let item_type = match &factory.worker {
                     Some(FactoryWorker::Swrm(swrm)) => {
-                        name.members = MemberDeclarations::from_members(vec![self.agents_of(swrm)]);
-                        swrm_output(swrm)
+                        name.members = MemberDeclarations::from_members(vec![self.agents_member(swrm)]);
+                        swarm_output_type(swrm)
                     }
                     _ => ValueType::TEXT,
                 };
-                let list = ValueType::list_of(item);
-                self.write(at, id, factory.writes.as_ref(), &["outputs".into()], &list);
+                let list_type = ValueType::list_of(item_type);
+                self.add_write(index, id, factory.writes.as_ref(), &["outputs".into()], &list_type);
                 name.schema =
-                    ValueType::optional_fields([("output".into(), ValueType::TEXT), ("outputs".into(), list)]);
-                name.instance = Some(self.instance(factory));
+                    ValueType::optional_fields([("output".into(), ValueType::TEXT), ("outputs".into(), list_type)]);
+                name.instance = Some(self.factory_instance_names(factory));
             }
             NodeKind::Call(call) => {
-                let (tree, readable) = match child {
+                let (output_type, readable_type) = match child {
                     Some(child) => (child.output.clone(), child.readable.clone()),
                     None => (ValueType::Any, ValueType::Any),
                 };
-                self.write(at, id, Some(&implied), &output, &tree);
-                self.write(at, id, call.writes.as_ref(), &output, &tree);
+                self.add_write(index, id, Some(&implied_write), &output, &output_type);
+                self.add_write(index, id, call.writes.as_ref(), &output, &output_type);
                 name.exports = Some(self.slots.add_slot(format!("{id} (inner)")));
-                name.schema = types::nested_type(&output, readable);
+                name.schema = types::nested_type(&output, readable_type);
                 if let Some(child) = child {
                     let members = vec![("output".into(), None, child.members.clone())];
                     name.members = MemberDeclarations::from_members(members);
@@ -132,46 +134,57 @@ impl SirenNames {
         self.nodes.push(name);
     }
 
-    /// The declarations of a swarm's agents, which are under `agents` of its node.
-    fn agents_of(&self, swrm: &SirenSwarm<'_>) -> crate::names::MemberDeclaration {
-        let place = |m: &SwarmMember<'_>| {
-            (m.id.value.clone(), Some(self.location_of(m.id.content_span())), MemberDeclarations::default())
+    /// The member `agents` of a swarm's node, with the declarations of the agents.
+    fn agents_member(&self, swrm: &SirenSwarm<'_>) -> MemberDeclaration {
+        let declare = |member: &SwarmMember<'_>| {
+            let declaration = self.location_of(member.id.content_span());
+            (member.id.value.clone(), Some(declaration), MemberDeclarations::default())
         };
-        ("agents".into(), None, MemberDeclarations::from_members(swrm.members.iter().map(place).collect()))
+        ("agents".into(), None, MemberDeclarations::from_members(swrm.members.iter().map(declare).collect()))
     }
 
-    fn instance(&self, factory: &FactoryNode<'_>) -> FactoryInstance {
+    /// The names that only the instances of a factory have, and their slots.
+    fn factory_instance_names(&self, factory: &FactoryNode<'_>) -> FactoryInstance {
         let mut slots = FlowSlots::default();
-        let mut add = |name: Arc<str>| SlotId(INSTANCE + slots.add_slot(name).0);
-        let each = matches!(factory.over, Some(FactoryItems::List(_)) | None);
-        let inputs =
-            factory.inputs.iter().map(|e| (e.key.value.clone(), self.location_of(e.key.content_span()))).collect();
+        let mut add_slot = |name: Arc<str>| SlotId(INSTANCE + slots.add_slot(name).0);
+        let is_for_each = matches!(factory.over, Some(FactoryItems::List(_)) | None);
+        let mut inputs = Vec::with_capacity(factory.inputs.len());
+        for entry in &factory.inputs {
+            inputs.push((entry.key.value.clone(), self.location_of(entry.key.content_span())));
+        }
         let members = match &factory.worker {
             Some(FactoryWorker::Swrm(swrm)) => swrm.members.as_slice(),
             _ => &[],
         };
         FactoryInstance {
-            intake: add("call".into()),
-            item: if each { Some(add("item".into())) } else { None },
-            index: add("index".into()),
-            total: add("total".into()),
-            rendered: add("inputs".into()),
+            intake: add_slot("call".into()),
+            item: if is_for_each { Some(add_slot("item".into())) } else { None },
+            index: add_slot("index".into()),
+            total: add_slot("total".into()),
+            rendered: add_slot("inputs".into()),
             inputs,
-            agents: members.iter().map(|m| (m.id.value.clone(), add(m.id.value.clone()))).collect(),
+            agents: members.iter().map(|m| (m.id.value.clone(), add_slot(m.id.value.clone()))).collect(),
             slots,
         }
     }
 
-    fn write(&mut self, node: usize, id: &str, write: Option<&NodeWrite<'_>>, member: &[Arc<str>], schema: &ValueType) {
+    /// Adds a path that a node writes. `member`: the path of the written value in the node's context.
+    fn add_write(
+        &mut self,
+        node: usize,
+        id: &str,
+        write: Option<&NodeWrite<'_>>,
+        member: &[Arc<str>],
+        schema: &ValueType,
+    ) {
         let Some(write) = write else { return };
-        // If the node's own context has the same value at the same path, there is nothing to add.
-        let own = id.split('.').chain(member.iter().map(|s| &**s));
-        if write.root == StateTree::Working && own.eq(write.path.iter().map(|s| &**s)) {
+        // The node's context is at its id in the working tree. A write to the place where the value already is adds nothing.
+        let context_path = id.split('.').chain(member.iter().map(|s| &**s));
+        if write.root == StateTree::Working && context_path.eq(write.path.iter().map(|s| &**s)) {
             return;
         }
-        let at = self.writes.len();
         if let Some(head) = write.path.first() {
-            self.by_head.entry(head.clone()).or_default().push(at);
+            self.by_head.entry(head.clone()).or_default().push(self.writes.len());
         }
         self.writes.push(WriteName {
             root: write.root,
@@ -183,39 +196,47 @@ impl SirenNames {
     }
 
     /// The declarations of written and seeded paths.
-    fn declared(&self, manifest: &SirenManifest<'_>) -> TreeKeys {
-        let place = |span| self.location_of(span);
+    fn collect_tree_keys(&self, manifest: &SirenManifest<'_>) -> TreeKeys {
+        let location_of = |span| self.location_of(span);
         let mut keys = TreeKeys::default();
         for (root, tree) in &manifest.state.written {
-            keys.add_seeds(*root, tree, &mut Vec::new(), &place);
+            keys.add_seeds(*root, tree, &mut Vec::new(), &location_of);
         }
-        for (at, (node, known)) in manifest.nodes.iter().zip(&self.nodes).enumerate() {
+        for (index, (node, names)) in manifest.nodes.iter().zip(&self.nodes).enumerate() {
             if let Some(write) = node.kind.node_write() {
-                // Writes are in the order of the nodes.
-                let from = self.writes.partition_point(|w| w.node < at);
-                let mut own = self.writes.iter().skip(from).take_while(|w| w.node == at);
-                let schema = match own.find(|w| w.root == write.root && w.path == write.path) {
-                    Some(own) => &own.schema,
-                    None => &ValueType::Any,
-                };
-                keys.add_write(write, at, schema, &place);
+                keys.add_write(write, index, self.written_type(index, write), &location_of);
             }
             if matches!(node.kind, NodeKind::Swrm(_) | NodeKind::Call(_)) {
-                let key = TreeKey::new(known.at, known.schema.part_type("output"));
-                keys.add_implied(StateTree::Output, vec![known.id.clone()], at, key);
+                let key = TreeKey::new(names.at, names.schema.part_type("output"));
+                keys.add_implied(StateTree::Output, vec![names.id.clone()], index, key);
             }
         }
         keys
     }
+
+    /// The type of the value that a node writes to a path.
+    fn written_type(&self, node: usize, write: &NodeWrite<'_>) -> &ValueType {
+        // `writes` is in the order of the nodes.
+        let first = self.writes.partition_point(|w| w.node < node);
+        for known in self.writes.iter().skip(first) {
+            if known.node != node {
+                break;
+            }
+            if known.root == write.root && known.path == write.path {
+                return &known.schema;
+            }
+        }
+        &ValueType::Any
+    }
 }
 
 /// The type of a swarm's output: the synthesis's text, or the list of the agents' texts.
-fn swrm_output(swrm: &SirenSwarm<'_>) -> ValueType {
+fn swarm_output_type(swrm: &SirenSwarm<'_>) -> ValueType {
     if swrm.synthesis.is_some() { ValueType::TEXT } else { ValueType::list_of(ValueType::TEXT) }
 }
 
-/// A one-line description of a node.
-fn note(kind: &NodeKind<'_>) -> String {
+/// A one-line description of a node, for editors.
+fn node_description(kind: &NodeKind<'_>) -> String {
     match kind {
         NodeKind::Agent(kind) => match kind.agent {
             Some(agent) => format!("the answer of agent `{}`", agent.value),

@@ -1,5 +1,5 @@
-//! The names that can start a path in a text, listed only here. [`tree`](super::tree) handles the names under `working`
-//! and `output`.
+//! The names that can start a path in a text of this format; no other file lists them. [`tree`](super::tree) has the names under
+//! `working` and `output`.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use trefoil_template::{MissingCause, PathSegment};
 use super::name_scope::SirenScope;
 use super::node_part::ReadingPoint;
 use super::tree::TreeNames;
-use crate::names::TagNotation;
-use crate::names::is_variable;
-use crate::names::{BoundPath, NameAbsence, NameEntry, NameMatch, NameResolver, NameScope, PathResolution};
+use crate::names::{
+    BoundPath, NameAbsence, NameEntry, NameMatch, NameResolver, NameScope, PathResolution, TagNotation, is_variable,
+};
 use crate::sirenspec::manifest::StateTree;
 
 /// The notation of tags.
@@ -23,13 +23,13 @@ const TAGS: TagNotation = TagNotation {
 };
 
 impl SirenScope {
-    /// The input field with this name.
-    fn field(&self, name: &str) -> NameMatch {
+    /// The input with this name: of the factory's instance, otherwise of the workflow.
+    fn find_input(&self, name: &str) -> NameMatch {
         if let Some(instance) = self.factory_instance()
-            && let Some((_, at)) = self.own_inputs().iter().find(|(known, _)| &**known == name)
+            && let Some((_, declaration)) = self.own_inputs().iter().find(|(known, _)| &**known == name)
         {
             let entry = NameEntry::new(ValueType::Any).with_source(Source::Slot(instance.rendered), 1);
-            return NameMatch::Is(entry.with_declaration(Some(*at)));
+            return NameMatch::Is(entry.with_declaration(Some(*declaration)));
         }
         let inputs = &self.known.inputs;
         match inputs.find_field(name) {
@@ -37,6 +37,7 @@ impl SirenScope {
                 let entry = NameEntry::new(field.schema.clone()).with_declaration(field.declared);
                 NameMatch::Is(entry.with_source(Source::Slot(inputs.slot), 1))
             }
+            // The workflow that will use the agent may have the input.
             None if self.who == ReadingPoint::Nobody => NameMatch::Maybe(
                 NameEntry::new(ValueType::Any)
                     .with_defined(ValuePresence::Sometimes)
@@ -55,13 +56,15 @@ impl SirenScope {
         names
     }
 
-    /// A loop variable.
-    fn variable(&self, name: &str) -> NameEntry {
-        let slot = match (self.factory_instance(), name) {
-            (Some(instance), "item") => instance.item,
-            (Some(instance), "index") => Some(instance.index),
-            (Some(instance), _) => Some(instance.total),
-            (None, _) => None,
+    /// A loop variable: `item`, `index` or `total`.
+    fn loop_variable(&self, name: &str) -> NameEntry {
+        let slot = match self.factory_instance() {
+            Some(instance) => match name {
+                "item" => instance.item,
+                "index" => Some(instance.index),
+                _ => Some(instance.total),
+            },
+            None => None,
         };
         let schema = if name == "item" { ValueType::Any } else { ValueType::INTEGER };
         match slot {
@@ -86,12 +89,12 @@ impl NameScope for SirenScope {
         Some(&TAGS)
     }
 
-    // `lint` knows what else these names are called elsewhere.
+    // `None`: the crate `lint` reports unknown names, because it knows the corresponding names of other systems.
     fn scope_description(&self) -> Option<&'static str> {
         None
     }
 
-    /// A single word is not treated as a placeholder, except loop variables, inputs, and written names that are not
+    /// A single word is probably prose, not a placeholder. Exceptions are loop variables, inputs, and written names that are not
     /// everyday words.
     fn is_meant(&self, path: &[PathSegment], bound: &BoundPath, _alone: bool) -> bool {
         let words: Vec<&str> = path.iter().map(|s| &*s.name).collect();
@@ -122,44 +125,46 @@ struct PathRoots(Arc<SirenScope>);
 
 impl NameResolver for PathRoots {
     fn get(&self, name: &str) -> NameMatch {
-        let here = &self.0;
+        let scope = &self.0;
         let tree = |root: StateTree| {
-            NameMatch::Is(NameEntry::new(ValueType::OBJECT).with_inner_names(TreeNames::for_tree(here.clone(), root)))
+            let names = TreeNames::for_tree(scope.clone(), root);
+            NameMatch::Is(NameEntry::new(ValueType::OBJECT).with_inner_names(names))
         };
+        // A namespace is not a value: a run that reads it as a whole finds nothing.
         let namespace = |entry: NameEntry| {
-            NameMatch::Is(
-                entry.with_source(Source::Missing(MissingCause::NoField(name.into()), BindingFault::Unsaid), 0),
-            )
+            let no_value = Source::Missing(MissingCause::NoField(name.into()), BindingFault::Unsaid);
+            NameMatch::Is(entry.with_source(no_value, 0))
         };
         match name {
             "working" => tree(StateTree::Working),
             "output" => tree(StateTree::Output),
-            "_budget" => NameMatch::Is(here.usage_entry(1)),
-            _ if here.is_condition() => NameMatch::Never(NameAbsence::default()),
-            "inputs" => namespace(NameEntry::new(ValueType::OBJECT).with_inner_names(InputFields(here.clone()))),
+            "_budget" => NameMatch::Is(scope.usage_entry(1)),
+            // A condition can read nothing else.
+            _ if scope.is_condition() => NameMatch::Never(NameAbsence::default()),
+            "inputs" => namespace(NameEntry::new(ValueType::OBJECT).with_inner_names(InputFields(scope.clone()))),
             "env" => namespace(NameEntry::new(ValueType::OBJECT).with_inner_names(EnvironmentNames)),
-            "item" | "index" | "total" => NameMatch::Is(here.variable(name)),
-            _ => TreeNames::for_template(here.clone()).get(name),
+            "item" | "index" | "total" => NameMatch::Is(scope.loop_variable(name)),
+            _ => TreeNames::for_template(scope.clone()).get(name),
         }
     }
 
     fn all_entries(&self) -> Vec<(Arc<str>, NameEntry)> {
-        if self.0.is_condition() { self.0.offered_to_condition() } else { self.0.suggested_names() }
+        if self.0.is_condition() { self.0.condition_names() } else { self.0.suggested_names() }
     }
 }
 
-/// `inputs`.
+/// The members of `inputs`.
 struct InputFields(Arc<SirenScope>);
 
 impl NameResolver for InputFields {
     fn get(&self, name: &str) -> NameMatch {
-        self.0.field(name)
+        self.0.find_input(name)
     }
 
     fn all_entries(&self) -> Vec<(Arc<str>, NameEntry)> {
         let mut all = Vec::new();
         for name in self.0.input_names() {
-            if let NameMatch::Is(entry) = self.0.field(&name) {
+            if let NameMatch::Is(entry) = self.0.find_input(&name) {
                 all.push((name, entry));
             }
         }
@@ -167,7 +172,7 @@ impl NameResolver for InputFields {
     }
 }
 
-/// `env`: any name may be set.
+/// The members of `env`. Any name may be set, so every name exists and none is listed.
 struct EnvironmentNames;
 
 impl NameResolver for EnvironmentNames {
