@@ -1,10 +1,10 @@
-//! A file with its text: places in it, and questions about its layout.
+//! A manifest file with its text: makes locations in it, and answers questions about its layout that the YAML tree cannot.
 
 use trefoil_syntax::{FileId, Location, Span};
 
 use crate::project::{ManifestDocument, Project};
 
-/// A file.
+/// A manifest file.
 #[derive(Debug, Clone, Copy)]
 pub struct ManifestSource<'d> {
     /// Its id.
@@ -16,7 +16,7 @@ pub struct ManifestSource<'d> {
 }
 
 impl<'d> ManifestSource<'d> {
-    /// This file.
+    /// A file without declared providers.
     pub fn new(file: FileId, text: Option<&'d str>) -> Self {
         Self { file, text, providers: &[] }
     }
@@ -43,18 +43,21 @@ impl<'d> ManifestSource<'d> {
         };
         value.trim_start().trim_start_matches("- ").starts_with('"') || line.matches('"').count() % 2 == 1
     }
-    /// Whether a place ends with a colon.
+    /// Whether a colon follows a place.
     pub fn colon_after(&self, span: Span) -> bool {
         let rest = self.text.and_then(|text| text.get(span.end as usize..));
         rest.unwrap_or_default().starts_with(':')
     }
     /// Whether the file confirms that a word is a misspelling of a declared name: the name occurs again after its
     /// declaration, and more often than the word. If each occurs once, either may be wrong. A name that is not in this
-    /// file is declared in another one.
-    pub fn confirms_misspelling(&self, name: &str, slip: &str) -> bool {
+    /// file is declared in another one. Without a word, only the name is counted.
+    pub fn confirms_misspelling(&self, name: &str, misspelling: &str) -> bool {
         let Some(text) = self.text else { return true };
-        let times = count_word(text, name);
-        times == 0 || times > 1 && (slip.is_empty() || times > count_word(text, slip))
+        let name_count = count_word(text, name);
+        if name_count == 0 {
+            return true;
+        }
+        name_count > 1 && (misspelling.is_empty() || name_count > count_word(text, misspelling))
     }
     /// A span of this file.
     pub fn location_of(&self, span: Span) -> Location {
@@ -64,14 +67,14 @@ impl<'d> ManifestSource<'d> {
 
 /// How often a word occurs in a text as a whole word.
 fn count_word(text: &str, word: &str) -> usize {
-    let part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
-    let mut times = 0;
+    let is_word_char = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    let mut count = 0;
     for (at, _) in text.match_indices(word) {
         let (before, rest) = text.split_at_checked(at).unwrap_or_default();
         let after = rest.get(word.len()..).unwrap_or_default();
-        if !before.ends_with(part) && !after.starts_with(part) {
-            times += 1;
+        if !before.ends_with(is_word_char) && !after.starts_with(is_word_char) {
+            count += 1;
         }
     }
-    times
+    count
 }

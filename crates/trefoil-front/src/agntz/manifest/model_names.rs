@@ -76,7 +76,7 @@ pub fn check_answers_text(reader: &ManifestReader<'_>, name: &YamlText) {
 }
 
 /// Reports a model that answers texts if another kind of model is required.
-pub fn answers_only(reader: &ManifestReader<'_>, name: &YamlText, kind: &str) {
+pub fn report_text_model(reader: &ManifestReader<'_>, name: &YamlText, kind: &str) {
     if providers::answers_texts(&name.value) {
         let message = format!("`{}` is a text model; `kind: {kind}` needs another kind of model", name.value);
         reader.report_finding(Diagnostic::new_warning("bad-model", reader.location_of(name.span), message));

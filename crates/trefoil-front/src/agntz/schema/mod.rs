@@ -31,9 +31,9 @@ pub struct AgntzSchema<'n> {
     pub shorthand: bool,
     /// Whether the root describes an object.
     pub object: bool,
-    /// Whether the root has keywords (`anyOf`, `if`, ...) whose result a filled-in null could change.
+    /// Whether the root has keywords (`anyOf`, `if`, ...) whose result could change if a missing property becomes null.
     pub combined: bool,
-    /// Whether no error was reported in it.
+    /// Whether it is valid: no error was reported in it.
     pub sound: bool,
     /// The place of its key.
     pub key: Span,
@@ -60,25 +60,26 @@ pub fn read_schema<'n>(reader: &ManifestReader<'_>, entry: &'n YamlEntry) -> Agn
         None => {
             reader.wrong_type(&entry.value, &entry.key.value, "a mapping");
             reading.mark_failed();
-            empty(entry.key.span)
+            empty_schema(entry.key.span)
         }
-        Some(mapping) if is_canonical(mapping) => canonical_root(&mut reading, entry, mapping),
-        Some(mapping) if let Some(d) = nearly_canonical(&mut reading, mapping) => {
-            reading.report_finding(d);
-            empty(entry.key.span)
+        Some(mapping) if is_canonical(mapping) => read_canonical_root(&mut reading, entry, mapping),
+        Some(mapping) if let Some(finding) = almost_canonical(&mut reading, mapping) => {
+            reading.report_finding(finding);
+            empty_schema(entry.key.span)
         }
-        Some(mapping) => shorthand_root(&mut reading, entry, mapping),
+        Some(mapping) => read_shorthand_root(&mut reading, entry, mapping),
     };
     reading.check_pointers(&schema.json);
     if !reading.has_failed() {
-        check_whole(&mut reading, entry, &schema.json);
+        check_whole_schema(&mut reading, entry, &schema.json);
     }
     schema.sound = !reading.has_failed();
     schema.node = Some(&entry.value);
     schema
 }
 
-fn empty<'n>(key: Span) -> AgntzSchema<'n> {
+/// A schema that allows everything and declares nothing.
+fn empty_schema<'n>(key: Span) -> AgntzSchema<'n> {
     AgntzSchema {
         json: Value::Object(ValueObject::default().into()),
         properties: Vec::new(),
@@ -98,7 +99,7 @@ fn is_canonical(mapping: &YamlMapping) -> bool {
     has_schema || (has_type(mapping, "object") && has_properties)
 }
 
-/// Whether the type is this word.
+/// Whether the value of `type` is this word.
 fn has_type(mapping: &YamlMapping, word: &str) -> bool {
     matches!(mapping.get("type"), Some(entry) if is_word(&entry.value, word))
 }
@@ -107,30 +108,34 @@ fn is_word(node: &YamlNode, word: &str) -> bool {
     matches!(node.as_string(), Some(text) if &*text.value == word)
 }
 
-/// Reports why a map with `type` and `properties` is not a JSON Schema, unless both are names of properties with types.
-fn nearly_canonical(reading: &mut SchemaReading<'_>, mapping: &YamlMapping) -> Option<Diagnostic> {
-    if let Some((entry, near)) = misspelt(mapping) {
+/// Why a mapping that was meant as a JSON Schema is not one. `None` if it can be shorthand: `type` and `properties` may also
+/// be the names of two properties.
+fn almost_canonical(reading: &mut SchemaReading<'_>, mapping: &YamlMapping) -> Option<Diagnostic> {
+    if let Some((entry, near)) = misspelled_keyword(mapping) {
         let at = reading.reader.location_of(entry.key.span);
         let message = format!("JSON Schema has no keyword `{}`, and this one lacks `{}`", entry.key.value, near.name);
-        let d = Diagnostic::new_error("unknown-key", at, message).with_help(format!("did you mean `{}`?", near.name));
-        return Some(fix_spelling(d, at, &entry.key, near));
+        let finding = Diagnostic::new_error("unknown-key", at, message);
+        let finding = finding.with_help(format!("did you mean `{}`?", near.name));
+        return Some(fix_spelling(finding, at, &entry.key, near));
     }
-    let (name, properties) = (mapping.get("type")?.value.as_string()?, &mapping.get("properties")?.value);
+    let type_name = mapping.get("type")?.value.as_string()?;
+    let properties = &mapping.get("properties")?.value;
     let defines_property = matches!(properties.as_mapping(), Some(definition) if definition.get("type").is_some());
     if properties.as_string().is_some() || defines_property {
         return None;
     }
-    if &*name.value == "object" {
+    if &*type_name.value == "object" {
         let message = format!("`properties` must be a mapping, not {}", properties.kind_description());
-        let d = Diagnostic::new_error("invalid-schema", reading.reader.location_of(properties.span), message);
-        return Some(d.with_help("write `NAME: { type: string }` for each property"));
+        let at = reading.reader.location_of(properties.span);
+        let finding = Diagnostic::new_error("invalid-schema", at, message);
+        return Some(finding.with_help("write `NAME: { type: string }` for each property"));
     }
-    let message = format!("`type: {}` has no `properties`", name.value);
-    let at = reading.reader.location_of(name.span);
+    let message = format!("`type: {}` has no `properties`", type_name.value);
+    let at = reading.reader.location_of(type_name.span);
     Some(Diagnostic::new_error("invalid-schema", at, message).with_suggestion("write `object`", at, "object"))
 }
 
-fn canonical_root<'n>(
+fn read_canonical_root<'n>(
     reading: &mut SchemaReading<'_>,
     entry: &'n YamlEntry,
     mapping: &'n YamlMapping,
@@ -144,7 +149,7 @@ fn canonical_root<'n>(
         object: has_type(mapping, "object"),
         combined,
         json,
-        ..empty(entry.key.span)
+        ..empty_schema(entry.key.span)
     }
 }
 
@@ -156,13 +161,13 @@ fn canonical_properties<'n>(mapping: &'n YamlMapping, json: &Value) -> Vec<Schem
     for property in &declared.entries {
         let name = &property.key;
         let json = property_schema(json, &name.value).cloned().unwrap_or(Value::Bool(true));
-        let default = default_of(&json);
+        let default = default_value(&json);
         properties.push(SchemaProperty { name, json, default, required: required.contains(&&*name.value) });
     }
     properties
 }
 
-/// The texts in `required`.
+/// The property names in `required`.
 fn required_names(mapping: &YamlMapping) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     let Some(required) = mapping.get("required") else { return names };
@@ -182,7 +187,7 @@ fn property_schema<'v>(json: &'v Value, name: &str) -> Option<&'v Value> {
 fn is_closed(json: &Value, has_properties: bool, combined: bool) -> bool {
     let Some(object) = json.as_object() else { return false };
     match object.get("additionalProperties") {
-        Some(more) => *more == Value::Bool(false) && !object.contains_key("patternProperties"),
+        Some(additional) => *additional == Value::Bool(false) && !object.contains_key("patternProperties"),
         // Only the declared properties are allowed, unless another keyword could declare more.
         None => has_properties && !combined && !object.contains_key("$ref") && !object.contains_key("$dynamicRef"),
     }
@@ -199,7 +204,7 @@ pub fn closed_object(properties: Value, required: Vec<Value>) -> Value {
     Value::from_iter(members)
 }
 
-fn shorthand_root<'n>(
+fn read_shorthand_root<'n>(
     reading: &mut SchemaReading<'_>,
     entry: &'n YamlEntry,
     mapping: &'n YamlMapping,
@@ -207,12 +212,12 @@ fn shorthand_root<'n>(
     let mut properties = Vec::with_capacity(mapping.entries.len());
     let mut members = ValueObject::default();
     let mut required = Vec::with_capacity(mapping.entries.len());
-    looks_canonical(reading, mapping);
-    own_items(reading, mapping);
+    check_for_json_schema(reading, mapping);
+    check_for_detached_items(reading, mapping);
     for property in &mapping.entries {
         let name = &property.key;
         let json = shorthand::read_property(reading, &property.value, name, 2);
-        let default = default_of(&json);
+        let default = default_value(&json);
         members.insert(name.value.clone(), json.clone());
         required.push(Value::Str(name.value.clone()));
         properties.push(SchemaProperty { name, json, default, required: false });
@@ -223,44 +228,47 @@ fn shorthand_root<'n>(
         closed: true,
         shorthand: true,
         object: true,
-        ..empty(entry.key.span)
+        ..empty_schema(entry.key.span)
     }
 }
 
-/// Reports a map with `type: object`, or one that consists of keywords only, because JSON Schema was probably intended.
-fn looks_canonical(reading: &mut SchemaReading<'_>, mapping: &YamlMapping) {
+/// Reports a mapping in shorthand that was probably meant as JSON Schema: its `type` is `object`, or it has only keywords.
+fn check_for_json_schema(reading: &mut SchemaReading<'_>, mapping: &YamlMapping) {
     let Some(entry) = mapping.get("type") else { return };
-    let Some(name) = entry.value.as_string() else { return };
-    let structural = mapping.entries.iter().all(|e| keywords::STRUCTURAL.contains(&&*e.key.value));
-    if &*name.value == "object" || (structural && schema_reading::TYPES.contains(&&*name.value)) {
+    let Some(type_name) = entry.value.as_string() else { return };
+    let has_only_keywords = mapping.entries.iter().all(|e| keywords::STRUCTURAL.contains(&&*e.key.value));
+    let is_type = schema_reading::TYPES.contains(&&*type_name.value);
+    if &*type_name.value == "object" || (has_only_keywords && is_type) {
         let message = "this declares a property named `type`, because `properties` is missing next to it";
-        let d = Diagnostic::new_warning("invalid-schema", reading.reader.location_of(entry.key.span), message);
-        reading.reader.report_finding(d.with_help("to use JSON Schema, write `type: object` and `properties:`"));
+        let at = reading.reader.location_of(entry.key.span);
+        let finding = Diagnostic::new_warning("invalid-schema", at, message);
+        reading.reader.report_finding(finding.with_help("to use JSON Schema, write `type: object` and `properties:`"));
     }
 }
 
-/// The misspelt one of the two keywords that every JSON Schema of an object has.
-fn misspelt(mapping: &YamlMapping) -> Option<(&YamlEntry, suggestions::NearMatch<'static>)> {
+/// The misspelled keyword, if only one of `type: object` and `properties` is missing, and a similar key has a value that
+/// would be valid for it.
+fn misspelled_keyword(mapping: &YamlMapping) -> Option<(&YamlEntry, suggestions::NearMatch<'static>)> {
     let missing = match (mapping.get("type"), mapping.get("properties")) {
         (Some(entry), None) if is_word(&entry.value, "object") => "properties",
         (None, Some(entry)) if entry.value.as_mapping().is_some() => "type",
         _ => return None,
     };
     for entry in &mapping.entries {
-        let fits = match missing {
+        let has_valid_value = match missing {
             "type" => is_word(&entry.value, "object"),
             _ => entry.value.as_mapping().is_some(),
         };
-        if fits && let Some(near) = suggestions::find_near_match(&entry.key.value, [missing]) {
+        if has_valid_value && let Some(near) = suggestions::find_near_match(&entry.key.value, [missing]) {
             return Some((entry, near));
         }
     }
     None
 }
 
-/// Reports a property named `items` directly after a list that does not declare its items, because it was probably
-/// meant for the list.
-fn own_items(reading: &mut SchemaReading<'_>, mapping: &YamlMapping) {
+/// Reports a property named `items` directly after a list that does not declare its items. It was probably meant for the list,
+/// and is not indented enough.
+fn check_for_detached_items(reading: &mut SchemaReading<'_>, mapping: &YamlMapping) {
     for pair in mapping.entries.windows(2) {
         let [list, items] = pair else { continue };
         if &*items.key.value != "items" || items.value.as_mapping().is_none() {
@@ -273,15 +281,17 @@ fn own_items(reading: &mut SchemaReading<'_>, mapping: &YamlMapping) {
                 "`items` is read as a separate property, so `{}` does not say what its items are",
                 list.key.value
             );
-            let d = Diagnostic::new_warning("invalid-schema", reading.reader.location_of(items.key.span), message);
-            let d = d.with_label(reading.reader.location_of(list.key.span), "the list");
-            reading.reader.report_finding(d.with_help(format!("indent it to make it part of `{}`", list.key.value)));
+            let at = reading.reader.location_of(items.key.span);
+            let finding = Diagnostic::new_warning("invalid-schema", at, message)
+                .with_label(reading.reader.location_of(list.key.span), "the list")
+                .with_help(format!("indent it to make it part of `{}`", list.key.value));
+            reading.reader.report_finding(finding);
         }
     }
 }
 
-/// The default; null counts as no default.
-fn default_of(schema: &Value) -> Option<Value> {
+/// The value of `default`. Null counts as no default.
+fn default_value(schema: &Value) -> Option<Value> {
     match schema.as_object()?.get("default")? {
         Value::Null => None,
         default => Some(default.clone()),
@@ -289,7 +299,7 @@ fn default_of(schema: &Value) -> Option<Value> {
 }
 
 /// Checks of the whole schema: its size, and mistakes that the checks at the keys do not find.
-fn check_whole(reading: &mut SchemaReading<'_>, entry: &YamlEntry, json: &Value) {
+fn check_whole_schema(reading: &mut SchemaReading<'_>, entry: &YamlEntry, json: &Value) {
     let bytes = json.json_length();
     if bytes > MAX_BYTES {
         let message = format!("the schema is too large: {bytes} bytes, at most {MAX_BYTES}");
