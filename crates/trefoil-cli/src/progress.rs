@@ -10,60 +10,68 @@ use crate::locks::lock;
 use crate::output;
 use crate::terminal_text::TerminalText;
 
-/// The line is not shown before this time.
-const PATIENCE: Duration = Duration::from_millis(700);
-/// Time between updates.
-const PACE: Duration = Duration::from_millis(100);
+/// A check that ends within this time shows no progress.
+const DISPLAY_DELAY: Duration = Duration::from_millis(700);
+/// The minimum time between two updates of the line.
+const UPDATE_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Empties the line of the cursor.
-const CLEAR: &str = "\r\x1b[2K";
+/// The escape sequence that clears the terminal line at the cursor.
+const CLEAR_LINE: &str = "\r\x1b[2K";
 
-/// The progress line. Dropping this removes it.
+/// Shows the progress of a check. Dropping it clears the progress line.
 pub struct CheckProgressDisplay(Arc<ProgressLine>);
 
+/// The state of the line. The callback for progress shares it with the display, and may be called from several threads.
 struct ProgressLine {
-    next: Mutex<Instant>,
-    shown: AtomicBool,
+    /// The line is not updated before this time.
+    next_update: Mutex<Instant>,
+    /// Whether the line has been shown, so that it must be cleared at the end.
+    is_shown: AtomicBool,
 }
 
 impl CheckProgressDisplay {
     /// `None` if stderr is not a terminal.
     pub fn start_if_terminal() -> Option<Self> {
-        let line = ProgressLine { next: Mutex::new(Instant::now() + PATIENCE), shown: AtomicBool::new(false) };
-        output::is_terminal().then(|| Self(Arc::new(line)))
+        if !output::is_terminal() {
+            return None;
+        }
+        let next_update = Mutex::new(Instant::now() + DISPLAY_DELAY);
+        Some(Self(Arc::new(ProgressLine { next_update, is_shown: AtomicBool::new(false) })))
     }
-    /// The callback for progress.
+    /// The callback that a check calls at each step.
     pub fn progress_listener(&self) -> trefoil_project::load::CheckProgress {
         let line = self.0.clone();
-        trefoil_project::load::CheckProgress(Arc::new(move |step| line.tell(step)))
+        trefoil_project::load::CheckProgress(Arc::new(move |step| line.update(step)))
     }
 }
 
 impl ProgressLine {
-    fn tell(&self, step: CheckStep) {
-        let mut next = lock(&self.next);
+    /// Shows a step, unless the last update was too recent.
+    fn update(&self, step: CheckStep) {
+        let mut next_update = lock(&self.next_update);
         let now = Instant::now();
-        if now < *next {
+        if now < *next_update {
             return;
         }
-        *next = now + PACE;
-        self.shown.store(true, Ordering::Relaxed);
-        output::draw_picture(&TerminalText::from_iter([TerminalText::from_constant(CLEAR), said(step).into()]));
+        *next_update = now + UPDATE_INTERVAL;
+        self.is_shown.store(true, Ordering::Relaxed);
+        let line = [TerminalText::from_constant(CLEAR_LINE), progress_text(step).into()];
+        output::draw_picture(&TerminalText::from_iter(line));
     }
 }
 
-fn said(step: CheckStep) -> String {
+fn progress_text(step: CheckStep) -> String {
     match step {
         CheckStep::Looking(entries) => format!("looking for manifests: {entries} entries"),
-        CheckStep::Reading(at, all) => format!("reading {at} of {all} files"),
-        CheckStep::Checking(at, all) => format!("checking {at} of {all} files"),
+        CheckStep::Reading(index, total) => format!("reading {index} of {total} files"),
+        CheckStep::Checking(index, total) => format!("checking {index} of {total} files"),
     }
 }
 
 impl Drop for CheckProgressDisplay {
     fn drop(&mut self) {
-        if self.0.shown.load(Ordering::Relaxed) {
-            output::draw_picture(&TerminalText::from_constant(CLEAR));
+        if self.0.is_shown.load(Ordering::Relaxed) {
+            output::draw_picture(&TerminalText::from_constant(CLEAR_LINE));
         }
     }
 }
