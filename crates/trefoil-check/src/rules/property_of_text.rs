@@ -4,7 +4,7 @@ use trefoil_ir::types::TypeMember;
 use trefoil_ir::{BindingFault, Source};
 use trefoil_syntax::FindingSeverity;
 
-use super::unknown_property::{check_stopped_paths, is_answer, split_path};
+use super::unknown_property::{PropertyFault, check_stopped_paths, is_answer, split_path};
 use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 use crate::semantic::ValueRead;
 
@@ -33,7 +33,7 @@ fn run(cx: &mut RuleContext<'_>) {
             } else {
                 "remove the rest of the path, or make the value an object".to_owned()
             };
-            Some((message, help, None))
+            Some(PropertyFault { message, help, intended: None })
         }
         _ => None,
     });

@@ -1,4 +1,5 @@
-//! Paths that continue with a property that the value before it does not have, judging by its type or its names.
+//! Paths that continue with a property that the value before it does not have, judging by its type or its names. Other rules
+//! about paths use the functions here that find the segments of a path and their places.
 
 use std::sync::Arc;
 
@@ -21,33 +22,35 @@ pub(super) const RULE: Rule = Rule {
     level: Some(FindingSeverity::Error),
     strict: Some(FindingSeverity::Error),
     page: include_str!("unknown_property.md"),
-    run: RuleSource::Several(&[RuleSource::Program(run), RuleSource::Program(of_items)]),
+    run: RuleSource::Several(&[RuleSource::Program(check_reads), RuleSource::Program(check_loop_paths)]),
 };
 
 /// The maximum number of properties that advice lists.
-const MOST_LISTED: usize = 12;
+const MAX_LISTED: usize = 12;
 
-/// A property that an object does not have, or that an open object does not declare.
-fn run(cx: &mut RuleContext<'_>) {
+/// Checks the paths that a run reads: for a property that an object does not have, or that an open object does not declare.
+fn check_reads(cx: &mut RuleContext<'_>) {
     let model = cx.model;
     for read in model.value_reads() {
         let Some((at, declared)) = &read.undeclared else { continue };
         let Some((before, name)) = split_path(read, *at) else { continue };
         let message = format!("the schema of `{before}` declares no `{name}`");
-        let here = segment_location(read, *at).unwrap_or(read.at);
-        let closed = is_closed(model, read, *at, &name);
-        // An open object may still have it, unless it is a misspelling.
-        let Some(near) = suggestions::find_near_match(&name, declared.iter().map(|m| &**m)) else {
-            let open = is_given(model, read) && !is_listed(model, read, *at) && !closed;
-            let severity = if open { FindingSeverity::Info } else { FindingSeverity::Warning };
-            let d = Diagnostic { severity, ..cx.new_finding(here, message) };
-            let declares = words::quoted_names(declared.iter().take(MOST_LISTED));
-            cx.report_finding(label_declaration(model, read, d.with_help(format!("it declares {declares}"))));
+        let place = segment_location(read, *at);
+        let finding = cx.new_finding(place.unwrap_or(read.at), message);
+        let is_closed = rejects_member(model, read, *at, &name);
+        if let Some(near) = suggestions::find_near_match(&name, declared.iter().map(|m| &**m)) {
+            let finding = Diagnostic { severity: FindingSeverity::Warning, ..finding };
+            let finding = finding.with_help(format!("did you mean `{}`?", near.name));
+            let finding = label_intended(model, Some(read), finding, near.name);
+            cx.report_finding(with_respelling(finding, place, near, is_closed));
             continue;
-        };
-        let d = Diagnostic { severity: FindingSeverity::Warning, ..cx.new_finding(here, message) };
-        let d = d.with_help(format!("did you mean `{}`?", near.name));
-        cx.report_finding(respelt(model, Some(read), d, segment_location(read, *at), near, closed));
+        }
+        // No declared name is similar, so it is not a misspelling. The caller may pass a property that the schema does not declare.
+        let may_exist = is_flow_input(model, read) && !lists_all_properties(model, read, *at) && !is_closed;
+        let severity = if may_exist { FindingSeverity::Info } else { FindingSeverity::Warning };
+        let declares = words::quoted_names(declared.iter().take(MAX_LISTED));
+        let finding = Diagnostic { severity, ..finding }.with_help(format!("it declares {declares}"));
+        cx.report_finding(label_declaration(model, read, finding));
     }
     check_stopped_paths(cx, |read, at, member| match member {
         TypeMember::Never { what: "an object", members } => missing_property(model, read, at, members),
@@ -64,23 +67,24 @@ fn missing_property(
 ) -> Option<PropertyFault> {
     let (before, name) = split_path(read, at)?;
     let message = format!("`{before}` has no `{name}`");
-    let has = words::quoted_names(members.iter().take(MOST_LISTED));
+    let property_names = words::quoted_names(members.iter().take(MAX_LISTED));
     if let Some(near) = suggestions::find_near_match(&name, members.iter().map(|m| &**m)) {
-        let help = format!("did you mean `{}`? its properties are {has}", near.name);
-        return Some((message, help, Some((near.name.to_owned(), near.sure))));
+        let help = format!("did you mean `{}`? its properties are {property_names}", near.name);
+        let intended = Some(IntendedName { name: near.name.to_owned(), is_sure: near.sure });
+        return Some(PropertyFault { message, help, intended });
     }
-    if has.is_empty() {
-        return Some((message, "it has no properties".to_owned(), None));
+    if property_names.is_empty() {
+        return Some(PropertyFault { message, help: "it has no properties".to_owned(), intended: None });
     }
-    let help = match deeper(model, read, at, members, &name) {
+    let help = match nested_property_help(model, read, at, members, &name) {
         Some(help) => help,
-        None => format!("its properties are {has}"),
+        None => format!("its properties are {property_names}"),
     };
-    Some((message, help, None))
+    Some(PropertyFault { message, help, intended: None })
 }
 
-/// Whether a value is the input of a flow, which may have undeclared properties.
-fn is_given(model: &SemanticModel<'_>, read: &ValueRead<'_>) -> bool {
+/// Whether a value is the input of a flow, or a part of it. The caller may pass properties that are not declared.
+fn is_flow_input(model: &SemanticModel<'_>, read: &ValueRead<'_>) -> bool {
     match read.source {
         Source::Slot(slot) | Source::Member(slot, _) => is_input_slot(&model.program.flows[read.flow].intake, *slot),
         _ => false,
@@ -92,15 +96,15 @@ pub(super) fn is_input_slot(intake: &Intake, slot: SlotId) -> bool {
     intake.slot == slot || matches!(intake.raw, Some((raw, _)) if raw == slot)
 }
 
-/// Whether the input of a flow can certainly not have this first member.
-fn is_closed(model: &SemanticModel<'_>, read: &ValueRead<'_>, at: usize, name: &str) -> bool {
+/// Whether the path reads the input of a flow, and an input with this property is rejected.
+fn rejects_member(model: &SemanticModel<'_>, read: &ValueRead<'_>, at: usize, name: &str) -> bool {
     let Some(reference) = read.reference else { return false };
     let intake = &model.program.flows[read.flow].intake;
     usize::from(reference.binding.skip) == at && intake.closed && !intake.tolerated.contains(&name)
 }
 
-/// Paths in loops of templates: a member of an item, judging by the type of the list.
-fn of_items(cx: &mut RuleContext<'_>) {
+/// Checks the paths in loops of templates: a property of an item, judging by the type of the list.
+fn check_loop_paths(cx: &mut RuleContext<'_>) {
     let model = cx.model;
     for item in locals::find_loop_paths(model) {
         let (at, declared, what) = match (&item.walk.stop, &item.walk.undeclared) {
@@ -117,73 +121,85 @@ fn of_items(cx: &mut RuleContext<'_>) {
             other => format!("the item is {other}, so it has no `{name}`"),
         };
         let severity = if what.is_empty() && near.is_none() { FindingSeverity::Info } else { FindingSeverity::Warning };
-        let d = Diagnostic { severity, ..cx.new_finding(place.unwrap_or(item.at), message) };
-        cx.report_finding(match near {
-            Some(near) => respelt(
-                model,
-                None,
-                d.with_help(format!("did you mean `{}`?", near.name)),
-                place,
-                near,
-                what == "an object",
-            ),
-            None => d,
-        });
+        let mut finding = Diagnostic { severity, ..cx.new_finding(place.unwrap_or(item.at), message) };
+        if let Some(near) = near {
+            finding = finding.with_help(format!("did you mean `{}`?", near.name));
+            finding = label_intended(model, None, finding, near.name);
+            finding = with_respelling(finding, place, near, what == "an object");
+        }
+        cx.report_finding(finding);
     }
 }
 
-/// The message, the advice, and the intended name with whether it is certain.
-pub(super) type PropertyFault = (String, String, Option<(String, bool)>);
+/// What is wrong with a path that cannot continue.
+pub(super) struct PropertyFault {
+    /// The message.
+    pub(super) message: String,
+    /// The advice.
+    pub(super) help: String,
+    /// The property that was probably meant.
+    pub(super) intended: Option<IntendedName>,
+}
 
-/// Whether the `properties` in the schema of the value before a segment list everything that it can have.
-fn is_listed(model: &SemanticModel<'_>, read: &ValueRead<'_>, at: usize) -> bool {
+/// A name that was probably meant instead of another one.
+pub(super) struct IntendedName {
+    name: String,
+    /// Whether it was almost certainly meant.
+    is_sure: bool,
+}
+
+/// Whether the `properties` in the schema of the value before a segment list everything that the value can have.
+fn lists_all_properties(model: &SemanticModel<'_>, read: &ValueRead<'_>, at: usize) -> bool {
     let Some(reference) = read.reference else { return false };
     let skip = usize::from(reference.binding.skip);
     let before: Vec<&str> = reference.path.get(skip..at).into_iter().flatten().map(|s| &*s.name).collect();
     model.program_types().source_type(read.flow, read.source, &before, None).schema.only_lists()
 }
 
-/// Checks every path that continues after a value without that member.
+/// Checks every path that continues after a value without that member. `find_fault`: what is wrong with a path at the segment with
+/// this index; `None` if the rule has nothing to say about it.
 pub(super) fn check_stopped_paths(
     cx: &mut RuleContext<'_>,
-    wrong: impl Fn(&ValueRead<'_>, usize, &TypeMember) -> Option<PropertyFault>,
+    find_fault: impl Fn(&ValueRead<'_>, usize, &TypeMember) -> Option<PropertyFault>,
 ) {
     let model = cx.model;
     for read in model.value_reads() {
         let Some((at, member)) = &read.stop else { continue };
-        let Some((message, help, meant)) = wrong(read, *at, member) else { continue };
-        let here = segment_location(read, *at).unwrap_or(read.at);
-        let known = match read.source {
-            Source::Missing(_, BindingFault::Beyond(beyond)) => Some(beyond),
+        let Some(fault) = find_fault(read, *at, member) else { continue };
+        let place = segment_location(read, *at);
+        // Binding already found that the path has no value.
+        let binding_fault = match read.source {
+            Source::Missing(_, BindingFault::Beyond(missing)) => Some(missing),
             _ => None,
         };
-        let is_caught = matches!(read.reference, Some(reference) if reference.default.is_some());
-        let severity = match known {
-            Some(known) if known.refused && !is_caught => FindingSeverity::Error,
+        let has_default = matches!(read.reference, Some(reference) if reference.default.is_some());
+        let severity = match binding_fault {
+            Some(missing) if missing.refused && !has_default => FindingSeverity::Error,
             _ => FindingSeverity::Warning,
         };
-        let d = Diagnostic { severity, ..cx.new_finding(here, message) }.with_help(help);
-        let d = match &meant {
-            Some((name, sure)) => {
-                let near = NearMatch { name, distance: 1, sure: *sure };
-                respelt(model, Some(read), d, segment_location(read, *at), near, true)
-            }
-            None if matches!(member, TypeMember::Never { what: "an object", .. }) => label_declaration(model, read, d),
-            None => d,
-        };
-        match known {
-            Some(_) => cx.report_cause(d),
-            None => cx.report_finding(d),
+        let finding = cx.new_finding(place.unwrap_or(read.at), fault.message);
+        let mut finding = Diagnostic { severity, ..finding }.with_help(fault.help);
+        if let Some(IntendedName { name, is_sure }) = &fault.intended {
+            finding = label_intended(model, Some(read), finding, name);
+            finding = with_respelling(finding, place, NearMatch { name, distance: 1, sure: *is_sure }, true);
+        } else if matches!(member, TypeMember::Never { what: "an object", .. }) {
+            finding = label_declaration(model, read, finding);
+        }
+        // A path without a value is the cause of other findings, not their result.
+        if binding_fault.is_some() {
+            cx.report_cause(finding);
+        } else {
+            cx.report_finding(finding);
         }
     }
 }
 
-/// Names of answers in other systems.
-const ANSWER: [&str; 10] =
+/// The names that other systems use for the text of an answer.
+const ANSWER_NAMES: [&str; 10] =
     ["text", "stdout", "result", "content", "response", "message", "answer", "reply", "completion", "value"];
 
-/// Advice if a member of a member was meant: `writer.title` for `writer.output.title`.
-fn deeper(
+/// Advice if a property of one of the members was meant: `writer.title` for `writer.output.title`.
+fn nested_property_help(
     model: &SemanticModel<'_>,
     read: &ValueRead<'_>,
     at: usize,
@@ -194,29 +210,29 @@ fn deeper(
     let before: Vec<&str> = path.get(..at)?.iter().map(|s| &*s.name).collect();
     let slot = Source::Slot(incomplete_value_slot(read)?);
     let object = model.program_types().source_type(read.flow, &slot, before.get(1..)?, None).schema;
-    let inner = |member: &str| match object.find_member(member) {
+    let find_in_member = |member: &str| match object.find_member(member) {
         TypeMember::Is { of, .. } => of.find_member(name),
         _ => TypeMember::Never { what: "", members: Vec::new() },
     };
     let before = before.join(".");
-    if let Some(member) = members.iter().find(|member| matches!(inner(member), TypeMember::Is { .. })) {
+    if let Some(member) = members.iter().find(|member| matches!(find_in_member(member), TypeMember::Is { .. })) {
         return Some(format!("write `{before}.{member}.{name}`"));
     }
-    // An answer of undeclared type may have it.
-    let member = members.iter().find(|member| matches!(inner(member), TypeMember::Maybe))?;
+    // An answer whose type is not declared may have the property.
+    let member = members.iter().find(|member| matches!(find_in_member(member), TypeMember::Maybe))?;
     if !is_answer(model, read) {
         return None;
     }
-    Some(match ANSWER.contains(&name) {
-        true => format!("write `{before}.{member}` for the answer"),
-        false => format!("write `{before}.{member}.{name}` for a field of the answer"),
-    })
+    if ANSWER_NAMES.contains(&name) {
+        return Some(format!("write `{before}.{member}` for the answer"));
+    }
+    Some(format!("write `{before}.{member}.{name}` for a field of the answer"))
 }
 
 /// The slot of the value that lacks the member.
 fn incomplete_value_slot(read: &ValueRead<'_>) -> Option<SlotId> {
-    let Source::Missing(_, BindingFault::Beyond(beyond)) = read.source else { return None };
-    beyond.of.as_ref()?.slot_ids().first().copied()
+    let Source::Missing(_, BindingFault::Beyond(missing)) = read.source else { return None };
+    missing.of.as_ref()?.slot_ids().first().copied()
 }
 
 /// Whether the value that lacks the member is an agent's answer or a part of it.
@@ -226,24 +242,24 @@ pub(super) fn is_answer(model: &SemanticModel<'_>, read: &ValueRead<'_>) -> bool
     model.steps_of(read.flow).iter().any(|&(_, id)| writes_slot(id) && called_flow(model, id).is_some())
 }
 
-/// Adds the place, in another file, where the value is declared.
-fn label_declaration(model: &SemanticModel<'_>, read: &ValueRead<'_>, d: Diagnostic) -> Diagnostic {
+/// Adds the place where the value is declared, if that is in another file.
+fn label_declaration(model: &SemanticModel<'_>, read: &ValueRead<'_>, finding: Diagnostic) -> Diagnostic {
     match declaration_location(model, read) {
-        Some(at) if at.file != read.at.file => d.with_label(at, "its properties are declared here"),
-        _ => d,
+        Some(at) if at.file != read.at.file => finding.with_label(at, "its properties are declared here"),
+        _ => finding,
     }
 }
 
-/// The schema of a called flow's answer, otherwise the flow.
+/// The place that declares the properties of a value that a called flow returns: the schema of its answer, a property, or the flow.
 fn declaration_location(model: &SemanticModel<'_>, read: &ValueRead<'_>) -> Option<Location> {
     let source = match read.source {
-        Source::Missing(_, BindingFault::Beyond(beyond)) => beyond.of.as_ref()?,
+        Source::Missing(_, BindingFault::Beyond(missing)) => missing.of.as_ref()?,
         source => source,
     };
     let (Source::Slot(slot) | Source::Member(slot, _)) = source else { return None };
     let program = model.program;
-    let writer = model.steps_of(read.flow).iter().find(|(_, id)| program.steps[*id].out == Some(*slot))?;
-    let callee = called_flow(model, writer.1)?;
+    let (_, writer) = model.steps_of(read.flow).iter().find(|(_, id)| program.steps[*id].out == Some(*slot))?;
+    let callee = called_flow(model, *writer)?;
     if let Some(schema) = answer_schema(model, callee) {
         return Some(program.schemas[schema].origin);
     }
@@ -267,17 +283,15 @@ fn answer_schema(model: &SemanticModel<'_>, flow: FlowId) -> Option<SchemaId> {
             }
         }
     }
-    steps.iter().find_map(|(_, id)| answered(&model.program.steps[*id]))
+    steps.iter().find_map(|(_, id)| model_answer_schema(&model.program.steps[*id]))
 }
 
-/// The schema of a model's answer.
-fn answered(step: &Step) -> Option<SchemaId> {
-    match &step.kind {
-        StepKind::Model(call) => match call.format {
-            AnswerFormat::Json(schema) => Some(schema),
-            AnswerFormat::Text | AnswerFormat::JsonOrText => None,
-        },
-        _ => None,
+/// The schema of the answer, if the step is a model call with one.
+fn model_answer_schema(step: &Step) -> Option<SchemaId> {
+    let StepKind::Model(call) = &step.kind else { return None };
+    match call.format {
+        AnswerFormat::Json(schema) => Some(schema),
+        AnswerFormat::Text | AnswerFormat::JsonOrText => None,
     }
 }
 
@@ -293,36 +307,39 @@ fn called_flow(model: &SemanticModel<'_>, step: StepId) -> Option<FlowId> {
     }
 }
 
-/// Adds a fix that replaces the name by the intended one, and the declaration of that one, which may be the
-/// misspelling. `closed`: only declared properties can exist.
-fn respelt(
+/// Adds the declaration of the intended name, because that may be the misspelling. If it is not clear which one, adds the place where
+/// the value is declared.
+fn label_intended(
     model: &SemanticModel<'_>,
     read: Option<&ValueRead<'_>>,
-    d: Diagnostic,
-    at: Option<Location>,
-    near: NearMatch<'_>,
-    closed: bool,
+    finding: Diagnostic,
+    intended: &str,
 ) -> Diagnostic {
-    let d = match (only(model, near.name), read) {
-        (Some(place), _) => d.with_label(place, format!("`{}` is declared here", near.name)),
-        (None, Some(read)) => label_declaration(model, read, d),
-        (None, None) => d,
-    };
-    let is_plain = near.name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
-    let Some(at) = at else { return d };
-    if !is_plain {
-        return d;
+    match (only_declaration(model, intended), read) {
+        (Some(at), _) => finding.with_label(at, format!("`{intended}` is declared here")),
+        (None, Some(read)) => label_declaration(model, read, finding),
+        (None, None) => finding,
     }
-    let message = format!("write `{}`", near.name);
-    if closed && near.sure {
-        d.with_safe_fix(message, at, near.name)
+}
+
+/// Adds a fix that replaces the name by the intended one. It is safe if that name is almost certain and `is_closed`: only declared
+/// properties can exist.
+fn with_respelling(finding: Diagnostic, at: Option<Location>, intended: NearMatch<'_>, is_closed: bool) -> Diagnostic {
+    let Some(at) = at else { return finding };
+    // Other names need quotes or brackets in a path.
+    if !intended.name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-')) {
+        return finding;
+    }
+    let message = format!("write `{}`", intended.name);
+    if is_closed && intended.sure {
+        finding.with_safe_fix(message, at, intended.name)
     } else {
-        d.with_suggestion(message, at, near.name)
+        finding.with_suggestion(message, at, intended.name)
     }
 }
 
 /// The declaration of a name that is declared only once.
-fn only(model: &SemanticModel<'_>, name: &str) -> Option<Location> {
+fn only_declaration(model: &SemanticModel<'_>, name: &str) -> Option<Location> {
     let mut declarations = model.facts.declarations.iter().filter(|d| *d.name == *name);
     let first = declarations.next()?;
     if declarations.next().is_some() { None } else { Some(first.at) }
