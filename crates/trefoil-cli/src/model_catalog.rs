@@ -66,7 +66,7 @@ impl ModelCatalog {
     /// Collects these for the workflows at a place. On failure, reports why and returns the exit code.
     pub fn for_target(place: &OptionalTargetArgs, chosen: &ModelArgs) -> Result<Self, u8> {
         let (target, options) = (place.parse_target(), place.load_options());
-        if !file_access::is_there(&target.path) {
+        if !file_access::path_exists(&target.path) {
             load_with(&target, &options)?;
         }
         let found = target_settings(&target, &options, place.read.no_config);

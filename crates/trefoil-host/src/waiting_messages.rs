@@ -5,7 +5,7 @@ use trefoil_machine::event::AwaitedActivity;
 use trefoil_machine::key::{label_path, own_step};
 use trefoil_models::plan::has_name;
 use trefoil_project::codes::help;
-use trefoil_project::file_access::is_there;
+use trefoil_project::file_access::path_exists;
 use trefoil_project::target::LoadTarget;
 use trefoil_runtime::{RunError, RunOutcome};
 use trefoil_view::trace::{CalledFailure, SuggestedCommand};
@@ -276,7 +276,7 @@ impl<'s> StoppedRun<'s> {
     fn usable_edit(&self) -> Option<(&'s str, bool)> {
         let (target, has_changed) = self.edited?;
         // A file that was moved or deleted cannot be passed.
-        let is_usable = self.again.is_none() && is_there(&LoadTarget::parse(target).path);
+        let is_usable = self.again.is_none() && path_exists(&LoadTarget::parse(target).path);
         if is_usable { Some((target, has_changed)) } else { None }
     }
 

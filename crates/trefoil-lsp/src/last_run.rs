@@ -20,7 +20,7 @@ use trefoil::store::{RunFilter, Status, Store, StoreError, StoreLocation, StoreO
 use trefoil::{Engine, Flow};
 use trefoil_host::command::{PrintedCommand, RunOptions, store_option};
 use trefoil_host::durable::StoredRun;
-use trefoil_project::file_access::is_there;
+use trefoil_project::file_access::path_exists;
 use trefoil_project::load::LoadOptions;
 
 /// Longer journals are not read while the user is typing.
@@ -315,7 +315,7 @@ impl LastRunDetails {
     /// open file.
     pub fn run_target(&self, file: &Path) -> String {
         let target = &self.run.target;
-        if is_there(&target.path) { target.to_string() } else { file.display().to_string() }
+        if path_exists(&target.path) { target.to_string() } else { file.display().to_string() }
     }
 }
 

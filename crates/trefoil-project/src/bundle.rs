@@ -292,7 +292,7 @@ impl Bundle {
     fn difference(&self) -> String {
         let Some(root) = &self.root else { return "its files are only in the store".to_owned() };
         match self.changed_file(root) {
-            Some(path) if crate::file_access::is_there(&path) => {
+            Some(path) if crate::file_access::path_exists(&path) => {
                 format!("`{}` is not the file that is stored", path.display())
             }
             Some(path) => format!("`{}` does not exist", path.display()),

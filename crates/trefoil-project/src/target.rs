@@ -22,7 +22,7 @@ impl LoadTarget {
     }
     /// The same with another location of files.
     pub fn parse_at(door: &FileAccess, text: &str) -> Self {
-        if !door.is_there(Path::new(text))
+        if !door.path_exists(Path::new(text))
             && let Some((path, id)) = text.rsplit_once('#')
             && !id.is_empty()
         {

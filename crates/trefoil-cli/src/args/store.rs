@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use trefoil::store::{Store, StoreDurability, StoreError, StoreLocation, StoreOptions};
 use trefoil_host::command::store_option;
 use trefoil_host::engine::Engine;
-use trefoil_project::file_access::is_there;
+use trefoil_project::file_access::path_exists;
 
 use crate::output;
 use crate::refusal::{refuse_space, refuse_store, remember_store, store_advice};
@@ -140,7 +140,7 @@ impl StoreArgs {
         match self.try_open_to_read() {
             Ok(store) => Ok(Some(store)),
             Err(StoreError::Missing { path }) => {
-                let why = if is_there(&path) { "is empty" } else { "does not exist" };
+                let why = if path_exists(&path) { "is empty" } else { "does not exist" };
                 output::print_note(format!("no runs yet: `{}` {why}", path.display()));
                 Ok(None)
             }

@@ -10,7 +10,7 @@ use trefoil::runs::{ActivityDecision, NewResults};
 use trefoil_host::durable::suspension_reason;
 use trefoil_machine::event::AwaitedActivity;
 use trefoil_machine::{Key, PrivateValue};
-use trefoil_project::file_access::{is_there, read_named_file};
+use trefoil_project::file_access::{path_exists, read_named_file};
 use trefoil_project::folders::config_folder;
 use trefoil_project::load::{CheckOptions, LoadOptions, LoadReport, LoadedTarget};
 use trefoil_project::settings::{FoundSettings, Settings};
@@ -227,7 +227,7 @@ impl DevLoop<'_> {
         for tool in &operator.settings.flows {
             files.push(tool.flow.path.clone());
         }
-        files.retain(|path| is_there(path));
+        files.retain(|path| path_exists(path));
         // Somebody may trust the settings, from anywhere.
         if !operator.findings.is_empty()
             && let Some(folder) = config_folder()
@@ -278,7 +278,7 @@ impl DevLoop<'_> {
             }
         }
         for name in then.keys() {
-            if !now.contains_key(name) && !is_there(&PathBuf::from(name)) {
+            if !now.contains_key(name) && !path_exists(&PathBuf::from(name)) {
                 all.push(SavedFile { name: name.clone(), before: None, now: None });
             }
         }

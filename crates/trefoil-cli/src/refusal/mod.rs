@@ -6,7 +6,7 @@ use trefoil::{Error, FoundErrors};
 use trefoil_host::command::{PrintedCommand, RunOptions};
 use trefoil_host::engine::MODEL;
 use trefoil_host::waiting_messages::{CHANGED, EDITED, SOME_MODEL};
-use trefoil_project::file_access::is_there;
+use trefoil_project::file_access::path_exists;
 use trefoil_project::target::LoadTarget;
 
 use crate::placeholders::placeholder_reason;
@@ -42,7 +42,7 @@ pub fn did_not_continue(
         help.push(format!("for another model, start a new run with its results: `{fork}`; {}", placeholder_help()));
     }
     if let Some((target, is_changed)) = edited
-        && is_there(&LoadTarget::parse(target).path)
+        && path_exists(&LoadTarget::parse(target).path)
     {
         let with = options.render_command(PrintedCommand::Edited { run, target });
         help.push(format!("{}: `{with}`", if is_changed { CHANGED } else { EDITED }));

@@ -99,7 +99,7 @@ impl<'a> MissingDefinition<'a> {
         self.file(path, format!("create {what} `{}` in `{shown}`", self.name), text)
     }
     fn file(&self, path: PathBuf, title: String, text: &str) -> Option<CreationProposal> {
-        if file_access::is_there(&path) || self.analysis.find_file(&path).is_some() {
+        if file_access::path_exists(&path) || self.analysis.find_file(&path).is_some() {
             return None;
         }
         Some(CreationProposal { title, edits: Vec::new(), files: vec![(path, text.to_owned())] })

@@ -31,9 +31,9 @@ impl FileAccess {
         }
     }
     /// Whether a path exists.
-    pub fn is_there(&self, path: &Path) -> bool {
+    pub fn path_exists(&self, path: &Path) -> bool {
         match self {
-            Self::Disk => path_state::is_there(path),
+            Self::Disk => path_state::path_exists(path),
             Self::Memory(memory) => {
                 let name = MemoryFiles::resolve_name(path);
                 memory.is_file(&name) || memory.is_folder(&name)

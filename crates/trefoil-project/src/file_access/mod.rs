@@ -25,8 +25,8 @@ pub use memory::MemoryFiles;
 pub use opening::{OpenedFile, ResolvedPath};
 pub use path_cleaning::clean_path;
 pub use path_state::{
-    PathStamp, find_exposed_file, find_up, folder_real, is_file, is_folder, is_there, is_yaml, missing_program,
-    name_like, path_identity, read_stamp, resolve_links, yaml_files,
+    PathStamp, find_exposed_file, find_up, folder_real, is_file, is_folder, is_yaml, missing_program, name_like,
+    path_exists, path_identity, read_stamp, resolve_links, yaml_files,
 };
 pub use refusal::{AccessRefusal, io_error_reason};
 pub use resolution::{AllowedFolders, PathSteps, ResolvedEntry};

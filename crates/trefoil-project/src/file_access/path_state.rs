@@ -32,7 +32,7 @@ pub fn is_file(path: &Path) -> bool {
 }
 
 /// Whether a path exists.
-pub fn is_there(path: &Path) -> bool {
+pub fn path_exists(path: &Path) -> bool {
     path.exists()
 }
 
@@ -51,7 +51,7 @@ pub fn missing_program(name: &str, folder: Option<&Path>) -> Option<String> {
         if is_program(&path) {
             return None;
         }
-        let why = if is_there(&path) { "cannot be executed" } else { "does not exist" };
+        let why = if path_exists(&path) { "cannot be executed" } else { "does not exist" };
         return Some(format!("`{}` {why}", path.display()));
     }
     let folders = std::env::var_os("PATH").unwrap_or_default();

@@ -84,7 +84,7 @@ impl FolderContents {
             let Ok(relative) = path.strip_prefix(real) else { continue };
             let Some(names) = utf8_names(relative) else { continue };
             let Some((name, folders)) = names.split_last() else { continue };
-            if is_yaml(name) && !folders.iter().any(|folder| is_skipped(folder)) && !file_access::is_there(path) {
+            if is_yaml(name) && !folders.iter().any(|folder| is_skipped(folder)) && !file_access::path_exists(path) {
                 let relative = [folders, &[*name]].concat().join("/");
                 self.files.push((relative.clone(), root.join(relative)));
             }

@@ -143,7 +143,7 @@ pub fn probe_sources(said: &SecretSources) -> Vec<SourceState> {
         all.push(SourceState { name: "command", says });
     }
     if let Some(vault) = SecretVault::of_user()
-        && file_access::is_there(vault.file_path())
+        && file_access::path_exists(vault.file_path())
     {
         let says = match vault.count_decryptable() {
             Ok(names) => Ok(format!("{} in `{}`", count(names), vault.file_path().display())),

@@ -263,7 +263,7 @@ impl SecretVault {
     }
 
     fn read(&self) -> Result<VaultContents, VaultError> {
-        if !file_access::is_there(&self.file) {
+        if !file_access::path_exists(&self.file) {
             return Ok(VaultContents { version: VERSION, passphrase: None, secrets: BTreeMap::new() });
         }
         let bytes = file_access::read_named_file(&self.file, BYTES)
@@ -302,7 +302,7 @@ impl SecretVault {
                 None => Err(VaultError::NotAKey(format!("`{KEY}`"))),
             };
         }
-        if !file_access::is_there(&self.key_file) {
+        if !file_access::path_exists(&self.key_file) {
             return Ok(None);
         }
         let bytes = file_access::read_named_file(&self.key_file, 1_024)

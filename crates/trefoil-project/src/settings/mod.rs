@@ -277,7 +277,7 @@ impl FoundSettings {
 
     /// Reads the user's own file, if it exists.
     fn take_user_file(&mut self, path: &Path) {
-        if !file_access::is_there(path) {
+        if !file_access::path_exists(path) {
             return;
         }
         let name = path.display().to_string();
