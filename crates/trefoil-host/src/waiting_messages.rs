@@ -113,9 +113,9 @@ pub const CONTINUE: &str = "to continue";
 /// The purpose of the same command, if the run would probably fail again.
 pub const UNCHANGED: &str = "unchanged";
 /// The purpose of a command that starts a run with the files as they are now.
-pub const CHANGED: &str = "with your changes";
+pub const WITH_CHANGES: &str = "with your changes";
 /// The purpose of a command that starts a run with the files as they will be.
-pub const EDITED: &str = "after an edit";
+pub const AFTER_EDIT: &str = "after an edit";
 /// The purpose of a command that shows the run which used the results of this one.
 const AGAIN: &str = "run again as";
 
@@ -134,8 +134,8 @@ pub struct StoppedRun<'s> {
     pub open: bool,
     /// Whether items of a fan-out failed.
     pub has_failed_items: bool,
-    /// The target of its files, if an edit may help, and whether they have changed since.
-    pub edited: Option<(&'s str, bool)>,
+    /// The target of its files, if an edit may help.
+    pub edited: Option<EditableTarget<'s>>,
     /// Whether its own files cannot run here: they need a project, and those on the disk are others.
     pub needs_project: bool,
     /// The value of `--model` with which a new run may not fail, if another model may help.
@@ -144,8 +144,17 @@ pub struct StoppedRun<'s> {
     pub again: Option<&'s str>,
 }
 
-/// What is written for a model that only the user can choose.
-pub const SOME_MODEL: &str = "PROVIDER:NAME";
+/// The target of a run's files, which the user may edit to make a new run succeed.
+#[derive(Debug, Clone, Copy)]
+pub struct EditableTarget<'s> {
+    /// The target, as on a command line.
+    pub target: &'s str,
+    /// Whether the files have changed since the run started. The run itself keeps those with which it started.
+    pub has_changed: bool,
+}
+
+/// Stands for a model in a suggested command, if only the user can choose it.
+pub const MODEL_PLACEHOLDER: &str = "PROVIDER:NAME";
 
 /// The value of `--model` with which a run may not fail again, if another model may help: for the step that failed only, as far as a
 /// name of its model is known, so that another run can keep the answers of the other steps.
@@ -154,8 +163,8 @@ pub fn other_model(program: &Program, error: &RunError) -> Option<String> {
         return None;
     }
     match known_step_name(program, error) {
-        Some(name) => Some(format!("{name}={SOME_MODEL}")),
-        None => Some(SOME_MODEL.to_owned()),
+        Some(name) => Some(format!("{name}={MODEL_PLACEHOLDER}")),
+        None => Some(MODEL_PLACEHOLDER.to_owned()),
     }
 }
 
@@ -181,7 +190,7 @@ pub fn other_model_of(program: &Program, error: &RunError, called: Option<&Calle
 
 impl<'s> StoppedRun<'s> {
     /// A run that has just ended in this process.
-    pub fn of_outcome(outcome: &'s RunOutcome, model: Option<&'s str>, edited: Option<(&'s str, bool)>) -> Self {
+    pub fn of_outcome(outcome: &'s RunOutcome, model: Option<&'s str>, edited: Option<EditableTarget<'s>>) -> Self {
         let why = outcome.result.as_ref().err();
         // What stopped the run is not in its files, if somebody stopped it, or has to allow something.
         let stops = ["CANCELLED", "INTERRUPTED", "JOURNAL_ERROR"];
@@ -226,11 +235,12 @@ impl<'s> StoppedRun<'s> {
         let Self { run, waiting, why, called, open, needs_project, model, again, .. } = *self;
         let edited = self.usable_edit();
         let (mut changed, mut with_edit) = (None, None);
-        if let Some((target, has_changed)) = edited {
+        if let Some(EditableTarget { target, has_changed }) = edited {
             let command = options.render_command(PrintedCommand::Edited { run, target });
-            match has_changed {
-                true => changed = Some(suggestion(CHANGED, command)),
-                false => with_edit = Some(suggestion(EDITED, command)),
+            if has_changed {
+                changed = Some(suggestion(WITH_CHANGES, command));
+            } else {
+                with_edit = Some(suggestion(AFTER_EDIT, command));
             }
         }
         let mut with_model = None;
@@ -272,22 +282,22 @@ impl<'s> StoppedRun<'s> {
         ways.into_iter().flatten().collect()
     }
 
-    /// The target whose edit can be passed, and whether its files have changed.
-    fn usable_edit(&self) -> Option<(&'s str, bool)> {
-        let (target, has_changed) = self.edited?;
+    /// The target, if its edited files can be passed to a new run.
+    fn usable_edit(&self) -> Option<EditableTarget<'s>> {
+        let edited = self.edited?;
         // A file that was moved or deleted cannot be passed.
-        let is_usable = self.again.is_none() && path_exists(&LoadTarget::parse(target).path);
-        if is_usable { Some((target, has_changed)) } else { None }
+        let is_usable = self.again.is_none() && path_exists(&LoadTarget::parse(edited.target).path);
+        if is_usable { Some(edited) } else { None }
     }
 
     /// The command that runs failed items of a fan-out again, if the run cannot continue. `edited`: as [`Self::usable_edit`] says.
-    fn fork_of_items(&self, edited: Option<(&str, bool)>, options: &RunOptions) -> Option<SuggestedCommand> {
+    fn fork_of_items(&self, edited: Option<EditableTarget<'_>>, options: &RunOptions) -> Option<SuggestedCommand> {
         if self.open || !self.has_failed_items || self.again.is_some() {
             return None;
         }
         let run = self.run;
         let fork = match edited {
-            Some((target, _)) if self.needs_project => PrintedCommand::Edited { run, target },
+            Some(edited) if self.needs_project => PrintedCommand::Edited { run, target: edited.target },
             None if self.needs_project => return None,
             _ => PrintedCommand::Fork { run, from: None, model: None },
         };

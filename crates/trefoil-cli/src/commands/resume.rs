@@ -10,6 +10,7 @@ use trefoil::store::{Content, Record, RunFilter, Status, Store, StoreError};
 use trefoil::{Flow, Value};
 use trefoil_host::durable::read_outcome as only_result;
 use trefoil_host::engine::Engine;
+use trefoil_host::waiting_messages::EditableTarget;
 use trefoil_machine::{LimitKind, PrivateValue};
 use trefoil_project::input::parse_typed_input;
 use trefoil_project::load::{CheckOptions, LoadOptions};
@@ -211,7 +212,7 @@ fn one(args: &ResumeCommandArgs, run: &str) -> Result<u8, u8> {
     let store = args.store.open_to_resume(&args.durability)?;
     let own = args.host.run_options(&args.store, args.no_config);
     let (model, read) = (args.host.models.first_choice(), block_on(StoredRun::read_run(&*store, &run))?);
-    let unread = target.as_deref().map(|target| (target, false));
+    let unread = target.as_deref().map(|target| EditableTarget { target, has_changed: false });
     let stored = read.map_err(|error| did_not_continue(&error, &run, &own, None, unread))?;
     let settings = run_history::permitted_settings(&*store, &stored, args.no_config, args.show.quiet)?;
     if let Some(note) = &stored.note
@@ -241,7 +242,8 @@ fn one(args: &ResumeCommandArgs, run: &str) -> Result<u8, u8> {
     });
     let engine = engine.run_spec(args.spec.run_spec()).as_begun(&stored);
     let options = RunOptions::or_of_stored(args.store.store_option(), args.host.permissions(args.no_config), &stored);
-    let edited = target.as_deref().map(|target| (target, stored.note.is_some()));
+    let has_changed = stored.note.is_some();
+    let edited = target.as_deref().map(|target| EditableTarget { target, has_changed });
     let ready = block_on(engine.ready_again(&stored, &args.rerun))?
         .map_err(|error| did_not_continue(&error, &run, &options, model.as_deref(), edited))?;
     announce_source(now.answers == "embedded" || args.host.models.is_embedded(), &ready);

@@ -4,6 +4,7 @@ use clap::Args;
 use trefoil::Flow;
 use trefoil::ports::CommandShell;
 use trefoil_host::engine::{Engine, ReadyRun};
+use trefoil_host::waiting_messages::EditableTarget;
 use trefoil_machine::LimitKind;
 use trefoil_project::load::{CheckOptions, LoadOptions, LoadReport, LoadedTarget};
 use trefoil_project::settings::Settings;
@@ -184,7 +185,7 @@ pub fn run(args: &RunCommandArgs) -> Result<u8, u8> {
     let options = args.target.with_read_options(options);
     let target = args.target.target.as_str();
     let keeps_prompts = !args.ephemeral && args.content.keeps_prompts();
-    let kept = KeptRun { options: &options, edited: Some((target, false)) };
+    let kept = KeptRun { options: &options, edited: Some(EditableTarget { target, has_changed: false }) };
     let kept = if args.ephemeral { None } else { Some(kept) };
     let end = session.run_to_end(&engine, &answers_from, kept, async || ready.start_run(&input))?;
     if args.reuse.is_some() && !args.show.quiet {

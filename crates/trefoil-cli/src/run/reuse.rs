@@ -4,6 +4,7 @@ use trefoil::runs::{ActivityDecision, EditPreview, EditedRun, ReuseDecision, Ste
 use trefoil::store::{Status, Store as _};
 use trefoil::{Error, Flow, Result};
 use trefoil_host::engine::Engine;
+use trefoil_host::waiting_messages::EditableTarget;
 use trefoil_machine::RunSpec;
 use trefoil_project::settings::Settings;
 
@@ -69,8 +70,8 @@ impl ReuseRunOptions<'_> {
         let edited = block_on(begin(&engine))?.map_err(|error| match self.stored {
             None => did_not_start(&error),
             // What is missing may be in the files on the disk, or be needed no more.
-            Some(is_changed) => {
-                let edited = self.target.as_deref().map(|target| (target, is_changed));
+            Some(has_changed) => {
+                let edited = self.target.as_deref().map(|target| EditableTarget { target, has_changed });
                 did_not_continue(&error, earlier, &options, self.host.models.first_choice().as_deref(), edited)
             }
         })?;
@@ -88,7 +89,8 @@ impl ReuseRunOptions<'_> {
         session.set_reused_run(earlier);
         session.announce_start(ready, None, Some(ready.run_id()));
         let (answers_from, lines) = (ready.answers_from().clone(), edited.step_decisions());
-        let kept = KeptRun { options: &options, edited: self.target.as_deref().map(|target| (target, false)) };
+        let edited_target = self.target.as_deref().map(|target| EditableTarget { target, has_changed: false });
+        let kept = KeptRun { options: &options, edited: edited_target };
         let ended = session.run_to_end(&engine, &answers_from, Some(kept), async || edited.start_run())?;
         if !self.show.quiet {
             reused(earlier, &lines, self.explain, ended.is_success());

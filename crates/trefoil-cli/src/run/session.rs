@@ -23,7 +23,7 @@ use crate::terminal_text::{TerminalText, escape_line};
 use crate::{exit, output};
 use trefoil_host::command::{PrintedCommand, RunOptions, models_of_run};
 use trefoil_host::durable::called_failure;
-use trefoil_host::waiting_messages::{StoppedRun, other_model_of, waiting_lines};
+use trefoil_host::waiting_messages::{EditableTarget, StoppedRun, other_model_of, waiting_lines};
 
 /// How long to wait for other threads after the run has ended.
 const CLOSING: Duration = Duration::from_millis(200);
@@ -181,8 +181,8 @@ impl<'s> TerminalSession<'s> {
 pub struct KeptRun<'k> {
     /// Their options.
     pub options: &'k RunOptions,
-    /// The target of its files, and whether they have changed since.
-    pub edited: Option<(&'k str, bool)>,
+    /// The target of its files.
+    pub edited: Option<EditableTarget<'k>>,
 }
 
 /// A run that has ended in this process.

@@ -11,7 +11,7 @@ use trefoil_host::durable::{
     StoredProject, StoredRun, called_failure, can_continue, send_history, stop_reason, suspension_reason,
     with_called_usage,
 };
-use trefoil_host::stored_runs::{UnreadableRun, tell_events, waiting_and_events, waiting_steps};
+use trefoil_host::stored_runs::{UnreadableRun, send_run_events, waiting_steps, waiting_steps_with_events};
 use trefoil_machine::event::AwaitedActivity;
 use trefoil_machine::journal::GivenPermissions;
 use trefoil_project::settings::Settings;
@@ -27,7 +27,7 @@ use crate::output;
 use crate::refusal::did_not_start;
 use crate::store::{await_run, await_store, block_on};
 use trefoil_host::command::{RunOptions, models_of_run};
-use trefoil_host::waiting_messages::{StoppedRun, other_model_of, question_lines};
+use trefoil_host::waiting_messages::{EditableTarget, StoppedRun, other_model_of, question_lines};
 
 /// Reads the start of a run.
 pub fn read_run(store: &dyn Store, run: &str) -> Result<StoredRun, u8> {
@@ -99,7 +99,7 @@ pub fn send_events(
     stored: &StoredRun,
     events: Arc<dyn EventSink>,
 ) -> Result<Vec<AwaitedActivity>, u8> {
-    block_on(tell_events(store, stored, events))?.map_err(|why| refuse_unreadable(&why))
+    block_on(send_run_events(store, stored, events))?.map_err(|why| refuse_unreadable(&why))
 }
 
 /// The trace of a run so far, from its journal: with what it waits for, and the commands that answer and continue it. `named`: the
@@ -175,7 +175,7 @@ pub fn next_commands(
     let target = if failed || is_changed { block_on(target_of(&**store, &record.run))? } else { None };
     let target = target.map(|target| local_target_name(&target));
     let (run, has_failed_items) = (record.run.as_str(), record.items.is_some() && record.content.keeps_prompts());
-    let edited = target.as_deref().map(|target| (target, is_changed));
+    let edited = target.as_deref().map(|target| EditableTarget { target, has_changed: is_changed });
     let model = match (&stored, why) {
         (Some(stored), Some(why)) => other_model_of(&stored.flow.loaded_target().program, why, called),
         _ => None,
@@ -248,7 +248,7 @@ pub fn waiting_with_events(
     record: &Record,
     by: Arc<dyn EventSink>,
 ) -> Result<Vec<AwaitedActivity>, u8> {
-    block_on(waiting_and_events(store, record, by))?.map_err(|why| refuse_unreadable(&why))
+    block_on(waiting_steps_with_events(store, record, by))?.map_err(|why| refuse_unreadable(&why))
 }
 
 /// Sends the events of a run, if this version can read them.

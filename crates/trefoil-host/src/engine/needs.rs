@@ -157,7 +157,7 @@ fn missing_secrets(
 
 /// Why the program of a tool or of a server cannot be started here, and the table that declares it.
 fn missing_program(parts: &EngineParts, hosts: &RunHosts, call: &ToolCall) -> Option<(String, String)> {
-    let is_ours = match &call.kind {
+    let runs_in_python = match &call.kind {
         ToolKind::Local => hosts.is_after(&call.name),
         kind => !hosts.is_before(&call.name, kind),
     };
@@ -167,7 +167,7 @@ fn missing_program(parts: &EngineParts, hosts: &RunHosts, call: &ToolCall) -> Op
         ToolKind::Http | ToolKind::Python => return None,
     };
     // Whoever runs it elsewhere has other programs.
-    if !is_ours || parts.submits {
+    if !runs_in_python || parts.submits {
         return None;
     }
     for declared in parts.settings.declared_programs() {
@@ -191,9 +191,9 @@ fn refused_requests(
     let Some(http) = &hosts.http else { return Vec::new() };
     // A list of a server's tools is asked for even if a script has some of them.
     let is_before = |call: &ToolCall| !call.name.is_empty() && hosts.is_before(&call.name, &call.kind);
-    let is_ours =
+    let runs_in_python =
         |id: StepId, call: &ToolCall| !uncalled.contains(&id) && !is_before(call) && !is_declared(parts, &call.kind);
-    allowed_hosts::refused_hosts(program, http.guarded_client(), &is_ours, library)
+    allowed_hosts::refused_hosts(program, http.guarded_client(), &runs_in_python, library)
 }
 
 /// Whether the operator has declared the server of a tool.
@@ -307,8 +307,8 @@ impl RunNeeds {
         (files, tool): (Vec<FileId>, Option<(Arc<str>, Location)>),
     ) -> Option<ModuleTrial> {
         let python = engine.parts.python.as_ref()?;
-        let is_ours = |call: &ToolCall| !self.hosts.is_before(&call.name, &call.kind);
-        let modules = modules_of(&flow.loaded_target().program, &is_ours);
+        let runs_in_python = |call: &ToolCall| !self.hosts.is_before(&call.name, &call.kind);
+        let modules = modules_of(&flow.loaded_target().program, &runs_in_python);
         if modules.is_empty() {
             return None;
         }

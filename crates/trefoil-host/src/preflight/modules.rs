@@ -1,4 +1,4 @@
-//! Python modules that cannot be imported. To import one runs its code, so it is tried only where commands are allowed.
+//! Finds Python modules that cannot be imported. Importing a module runs its code, so it is tried only where commands are allowed.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use trefoil_runtime::ToolError;
 use trefoil_syntax::{Diagnostic, Location};
 use trefoil_tools::PythonTools;
 
-/// A Python module that cannot be imported.
+/// The name of the finding: a Python module that cannot be imported.
 pub const MODULE: &str = "missing-module";
 
 /// A module that a run may import.
@@ -19,25 +19,26 @@ pub struct ModuleUse {
     pub at: Location,
 }
 
-/// The modules that the steps of a program name, each once. `is_ours`: whether Python makes a call.
-pub fn modules_of(program: &Program, is_ours: &dyn Fn(&ToolCall) -> bool) -> Vec<ModuleUse> {
-    let mut all: Vec<ModuleUse> = Vec::new();
+/// The modules of the functions that a program calls, each once. `runs_in_python`: whether a call is performed by Python, and not
+/// by something else that answers for tools.
+pub fn modules_of(program: &Program, runs_in_python: &dyn Fn(&ToolCall) -> bool) -> Vec<ModuleUse> {
+    let mut modules: Vec<ModuleUse> = Vec::new();
     for (_, id) in walk::reachable_steps(program, program.entry) {
         let step = &program.steps[id];
         if let Some(call) = python_call(step)
-            && is_ours(call)
-            && let Some(name) = argument(call, "module")
-            && !all.iter().any(|known| known.name == name)
+            && runs_in_python(call)
+            && let Some(name) = literal_argument(call, "module")
+            && !modules.iter().any(|known| known.name == name)
         {
-            all.push(ModuleUse { name, at: step.origin });
+            modules.push(ModuleUse { name, at: step.origin });
         }
     }
-    all
+    modules
 }
 
-/// The function that a call names: `module.function`.
+/// The function that a call names: `module.function`, with `…` for a part that is known only at run time.
 pub fn function_of(call: &ToolCall) -> String {
-    let part = |name: &str| argument(call, name).unwrap_or_else(|| "…".into());
+    let part = |name: &str| literal_argument(call, name).unwrap_or_else(|| "…".into());
     format!("{}.{}", part("module"), part("function"))
 }
 
@@ -48,8 +49,8 @@ fn python_call(step: &Step) -> Option<&ToolCall> {
     }
 }
 
-/// An argument without placeholders.
-fn argument(call: &ToolCall, name: &str) -> Option<Arc<str>> {
+/// An argument of a call; `None` if it is missing or has placeholders.
+fn literal_argument(call: &ToolCall, name: &str) -> Option<Arc<str>> {
     let ValueExpression::Object(members) = &call.arguments else { return None };
     let (_, text) = members.iter().find(|(member, _)| &**member == name)?;
     match expression_pieces(text).as_slice() {
@@ -58,16 +59,16 @@ fn argument(call: &ToolCall, name: &str) -> Option<Arc<str>> {
     }
 }
 
-/// Tries to import the modules, one after the other.
+/// Tries to import the modules, one after the other. Returns a finding for each that cannot be imported.
 pub async fn missing_modules(python: &PythonTools, modules: Vec<ModuleUse>) -> Vec<Diagnostic> {
-    let mut found = Vec::new();
+    let mut findings = Vec::new();
     for ModuleUse { name, at } in modules {
-        let Err(why) = python.import_module(&name).await else { continue };
-        let finding = Diagnostic::new_error(MODULE, at, why.to_string());
-        found.push(match why {
+        let Err(error) = python.import_module(&name).await else { continue };
+        let finding = Diagnostic::new_error(MODULE, at, error.to_string());
+        findings.push(match error {
             ToolError::Advised { help, .. } => finding.with_help(help),
             _ => finding,
         });
     }
-    found
+    findings
 }

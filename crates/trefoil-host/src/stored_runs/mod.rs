@@ -20,7 +20,7 @@ pub use answer_posting::{AnswerRefusal, post_answer};
 pub use cancellation::{RunCancellation, cancel_run};
 pub use run_follower::RunFollower;
 pub use unreadable_run::UnreadableRun;
-pub use waiting_steps::{tell_events, waiting_and_events, waiting_steps};
+pub use waiting_steps::{send_run_events, waiting_steps, waiting_steps_with_events};
 
 /// The runs in a store. They may be driven by this process or by others.
 ///
@@ -67,7 +67,7 @@ impl Runs {
     /// As [`Self::waiting_steps`].
     pub async fn send_events(&self, run: &str, events: Arc<dyn EventSink>) -> Result<()> {
         let stored = StoredRun::read_run(&*self.store, run).await?;
-        tell_events(&self.store, &stored, events).await?;
+        send_run_events(&self.store, &stored, events).await?;
         Ok(())
     }
     /// The events of a run from its first to its last, while another process drives it.

@@ -1,4 +1,5 @@
-//! What a stored run waits for: by its journal, its inbox and the clock.
+//! What a stored run waits for, according to its journal, its inbox and the clock. If its tools have started other runs, their
+//! waiting steps are included.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -22,13 +23,13 @@ use crate::lock::lock;
 /// # Errors
 ///
 /// If its journal cannot be read.
-pub async fn tell_events(
+pub async fn send_run_events(
     store: &Arc<dyn Store>,
     stored: &StoredRun,
     events: Arc<dyn EventSink>,
 ) -> Result<Vec<AwaitedActivity>, UnreadableRun> {
-    let told = send_history(store.clone(), stored, events).await;
-    told.map_err(|error| UnreadableRun::of_journal(error, stored))
+    let in_progress = send_history(store.clone(), stored, events).await;
+    in_progress.map_err(|error| UnreadableRun::of_journal(error, stored))
 }
 
 /// What a run waits for, according to its journal and its inbox. Empty if it does not wait.
@@ -37,7 +38,7 @@ pub async fn tell_events(
 ///
 /// If the run cannot be read.
 pub async fn waiting_steps(store: &Arc<dyn Store>, record: &Record) -> Result<Vec<AwaitedActivity>, UnreadableRun> {
-    waiting_and_events(store, record, Arc::new(NoEvents)).await
+    waiting_steps_with_events(store, record, Arc::new(NoEvents)).await
 }
 
 /// The same, and sends the run's events to a sink.
@@ -45,101 +46,118 @@ pub async fn waiting_steps(store: &Arc<dyn Store>, record: &Record) -> Result<Ve
 /// # Errors
 ///
 /// If the run cannot be read.
-pub async fn waiting_and_events(
+pub async fn waiting_steps_with_events(
     store: &Arc<dyn Store>,
     record: &Record,
-    also: Arc<dyn EventSink>,
+    events: Arc<dyn EventSink>,
 ) -> Result<Vec<AwaitedActivity>, UnreadableRun> {
-    let sink = Arc::new(ViewSink(Mutex::new(RunView::new(ViewDetail::Rows))));
     let stored = StoredRun::read_run(&**store, &record.run).await?;
-    let unknown = tell_events(store, &stored, all_sinks(&[also, sink.clone()])).await?;
-    let view = std::mem::take(&mut *lock(&sink.0));
-    let mut waiting = view.open.waiting;
-    // A suspended run has said what it waits for. A called run may ask something while a process works on both.
-    if record.status != Status::Waiting {
-        let mut tools = BTreeSet::new();
-        for (key, call) in view.open_calls {
-            if matches!(call, OpenCallView::Tool(_)) {
-                tools.insert(key);
+    let waiting = own_waiting_steps(store, record, &stored, events).await?;
+    let messages = if waiting.is_empty() { Vec::new() } else { store.read_inbox(&record.run).await? };
+    let now_ms = store.clock().wall_ms();
+    let mut all = Vec::new();
+    // The steps of runs that tool calls have started, each with the key of its call.
+    let mut called_steps = Vec::new();
+    for step in waiting {
+        if let Some(called_run) = &step.run {
+            match Box::pin(called_run_steps(store, called_run, &step)).await? {
+                Some(steps) => called_steps.extend(steps.into_iter().map(|called| (step.key.clone(), called))),
+                None => all.push(step),
             }
+            continue;
         }
-        waiting.extend(calls_in_progress(store, &record.run, tools).await);
+        let mut messages = messages.iter().map(|posted| &posted.letter);
+        let answer = messages.find(|message| message.is_answer() && message.key == step.key.as_str());
+        all.push(step.with_inbox_answer(answer.map(|message| message.value.to_text().to_string()), now_ms));
     }
-    // If a process works on the run, the outcome of its activities is not unknown.
-    if record.owner.is_none() {
-        for item in unknown {
-            if waiting.iter().all(|known| known.key != item.key) {
-                waiting.push(item);
-            }
-        }
+    // If a called run has reached a limit that can be raised, the new limit must also be enough for what this run does afterwards.
+    let mut needed_afterwards = UsedAmounts::default();
+    if called_steps.iter().any(|(_, step)| has_limit_to_raise(step)) {
+        let state = last_state(store.clone(), &stored).await;
+        let state = state.map_err(|error| UnreadableRun::of_journal(error, &stored))?;
+        needed_afterwards = state.machine.still_needed(None);
     }
-    let letters = if waiting.is_empty() { Vec::new() } else { store.read_inbox(&record.run).await? };
-    let at = store.clock().wall_ms();
-    let (mut all, mut of_called) = (Vec::new(), Vec::new());
-    for item in waiting {
-        match &item.run {
-            Some(called) => match Box::pin(steps_of_called(store, called, &item)).await? {
-                Some(below) => of_called.extend(below.into_iter().map(|step| (item.key.clone(), step))),
-                None => all.push(item),
-            },
-            None => {
-                let mut letters = letters.iter().map(|posted| &posted.letter);
-                let answer = letters.find(|letter| letter.is_answer() && letter.key == item.key.as_str());
-                all.push(item.with_inbox_answer(answer.map(|letter| letter.value.to_text().to_string()), at));
-            }
-        }
-    }
-    let is_raised = |step: &AwaitedActivity| matches!(&step.why, Some(why) if why.raise.is_some());
-    let more = match of_called.iter().any(|(_, step)| is_raised(step)) {
-        true => {
-            let state = last_state(store.clone(), &stored).await;
-            state.map_err(|error| UnreadableRun::of_journal(error, &stored))?.machine.still_needed(None)
-        }
-        false => UsedAmounts::default(),
-    };
-    for (call, step) in of_called {
-        all.push(step.for_caller(&call, more));
+    for (call, step) in called_steps {
+        all.push(step.for_caller(&call, needed_afterwards));
     }
     Ok(all)
 }
 
-/// The runs that the calls in progress of a run have started.
-async fn calls_in_progress(store: &Arc<dyn Store>, run: &str, calls: BTreeSet<Key>) -> Vec<AwaitedActivity> {
+/// The steps of the run itself that wait. A tool call that has started a run is one of them, if that run may wait for something.
+async fn own_waiting_steps(
+    store: &Arc<dyn Store>,
+    record: &Record,
+    stored: &StoredRun,
+    events: Arc<dyn EventSink>,
+) -> Result<Vec<AwaitedActivity>, UnreadableRun> {
+    let sink = Arc::new(ViewSink(Mutex::new(RunView::new(ViewDetail::Rows))));
+    let in_progress = send_run_events(store, stored, all_sinks(&[events, sink.clone()])).await?;
+    let view = std::mem::take(&mut *lock(&sink.0));
+    let mut waiting = view.open.waiting;
+    // The journal of a suspended run lists everything that it waits for. If the run is not suspended, a run that one of its tool calls
+    // started may still ask something.
+    if record.status != Status::Waiting {
+        let mut tool_calls = BTreeSet::new();
+        for (key, call) in view.open_calls {
+            if matches!(call, OpenCallView::Tool(_)) {
+                tool_calls.insert(key);
+            }
+        }
+        waiting.extend(calls_with_runs(store, &record.run, tool_calls).await);
+    }
+    // Without a process that works on the run, the outcome of the activities in progress is unknown, so somebody has to decide.
+    if record.owner.is_none() {
+        for activity in in_progress {
+            if waiting.iter().all(|known| known.key != activity.key) {
+                waiting.push(activity);
+            }
+        }
+    }
+    Ok(waiting)
+}
+
+/// Whether the step belongs to a run that stopped at a limit that can be raised.
+fn has_limit_to_raise(step: &AwaitedActivity) -> bool {
+    matches!(&step.why, Some(why) if why.raise.is_some())
+}
+
+/// Those of the tool calls that have started a run, each with its last run.
+async fn calls_with_runs(store: &Arc<dyn Store>, run: &str, calls: BTreeSet<Key>) -> Vec<AwaitedActivity> {
     let mut all = Vec::new();
     for key in calls {
-        if let Some(called) = last_call_run(&**store, run, &key).await {
+        if let Some(called_run) = last_call_run(&**store, run, &key).await {
             let step = own_step(key.as_str()).to_owned();
-            all.push(AwaitedActivity { key, step, sort: "run", run: Some(called), ..AwaitedActivity::default() });
+            all.push(AwaitedActivity { key, step, sort: "run", run: Some(called_run), ..AwaitedActivity::default() });
         }
     }
     all
 }
 
-/// What a run started by a tool call waits for. Empty if that run needs nobody, for example because it has ended. `None` if nothing is
-/// known of it.
-async fn steps_of_called(
+/// What a run started by a tool call waits for. Empty if it waits for nothing, for example because it has ended. `None` if the store
+/// does not have it.
+async fn called_run_steps(
     store: &Arc<dyn Store>,
     run: &str,
     call: &AwaitedActivity,
 ) -> Result<Option<Vec<AwaitedActivity>>, UnreadableRun> {
-    let record = match store.record(run).await {
-        Ok(record) if record.status.is_end() => return Ok(Some(Vec::new())),
-        Ok(record) => record,
-        Err(_) => return Ok(None),
-    };
-    let mut all = waiting_steps(store, &record).await?;
-    if all.is_empty()
+    let Ok(record) = store.record(run).await else { return Ok(None) };
+    if record.status.is_end() {
+        return Ok(Some(Vec::new()));
+    }
+    let mut steps = waiting_steps(store, &record).await?;
+    // It waits, but asks nothing: it stopped, for example at a limit.
+    if steps.is_empty()
         && let Some(why) = suspension_reason(&**store, &record).await?
     {
-        all.push(AwaitedActivity { why: Some(Box::new(why)), ..call.clone() });
+        steps.push(AwaitedActivity { why: Some(Box::new(why)), ..call.clone() });
     }
-    for item in &mut all {
-        item.run.get_or_insert_with(|| run.to_owned());
+    for step in &mut steps {
+        step.run.get_or_insert_with(|| run.to_owned());
     }
-    Ok(Some(all))
+    Ok(Some(steps))
 }
 
-/// A sink that follows the picture of a run.
+/// A sink that keeps a view of a run up to date.
 struct ViewSink(Mutex<RunView>);
 
 impl EventSink for ViewSink {
