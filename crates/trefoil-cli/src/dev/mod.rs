@@ -1,7 +1,8 @@
 //! `trefoil dev TARGET`: runs the target, and after every save repeats what the save has changed.
 //!
-//! One loop waits for events (a save, a key, the end of a run) and handles them one by one. `turn` is one run of the target: `start` starts
-//! it, `follow` waits for its end, and `said` prints what it did, of which `digest` is the part about the steps.
+//! One loop waits for events (a save, a key, an answer) and handles them one by one. A *turn* (`turn`) is one run of the target:
+//! `run_start` starts it, `run_follower` waits for its end, and `turn_output` prints what it did, with the part about the steps from
+//! `digest`.
 
 mod browser;
 mod changes;
@@ -46,13 +47,13 @@ use turn::{PendingAnswer, PreviousRun, TargetSnapshot, TurnRequest, TurnResult};
 use watcher::TargetWatcher;
 
 /// Editors write a file in several steps, so files are read only after this time without changes.
-const QUIET: Duration = Duration::from_millis(40);
+const QUIET_TIME: Duration = Duration::from_millis(40);
 /// The maximum time to wait for changes to stop.
-const PATIENCE: Duration = Duration::from_millis(400);
-/// The keys after which something is prompted for.
-const PROMPTS: [char; 4] = ['f', 'i', 'a', 'y'];
-/// How often a waiting run is looked at for answers from elsewhere.
-const POLL: Duration = Duration::from_millis(500);
+const MAX_SAVE_TIME: Duration = Duration::from_millis(400);
+/// The keys that start a prompt.
+const PROMPT_KEYS: [char; 4] = ['f', 'i', 'a', 'y'];
+/// How often the inbox of a waiting run is read, because another process may answer it.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Run a target and bring the run up to date after every save: only what the save changed is done again
 #[derive(Args)]
@@ -99,11 +100,11 @@ pub enum DevEvent {
     Saved,
     /// A key was pressed.
     Key(char),
-    /// The end of a prompt.
+    /// A prompt has ended, with the typed line or without one.
     Line(PromptResult),
     /// A model call, a tool or a command of the run has ended.
     Ended,
-    /// The last run was answered from elsewhere.
+    /// Another process has answered the last run.
     Answered,
     /// A signal asked the process to stop.
     Stop,
@@ -112,127 +113,130 @@ pub enum DevEvent {
 /// Exit code 0: quit; 2: it did not start; 130: stopped by a signal.
 pub fn run(args: &DevCommandArgs) -> Result<u8, u8> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    DevLoop::new(args, runtime.map_err(|error| cannot_start(&error))?)?.go()
+    DevLoop::new(args, runtime.map_err(|error| cannot_start(&error))?)?.run_loop()
 }
 
-/// The loop.
+/// The state of the loop.
 struct DevLoop<'a> {
     args: &'a DevCommandArgs,
     runtime: Runtime,
-    happenings: UnboundedReceiver<DevEvent>,
-    send: UnboundedSender<DevEvent>,
+    event_receiver: UnboundedReceiver<DevEvent>,
+    /// For what sends events from other threads: the keyboard, the watcher, a run.
+    event_sender: UnboundedSender<DevEvent>,
     /// Events that arrived while the loop waited for something else.
-    later: VecDeque<DevEvent>,
+    pending_events: VecDeque<DevEvent>,
     keyboard: KeyboardReader,
-    watch: TargetWatcher,
+    watcher: TargetWatcher,
     signals: StopSignals,
     store: Arc<dyn Store>,
     /// An engine with only the store configured.
     engine: Engine,
-    last: Option<PreviousRun>,
+    /// The run to bring up to date next.
+    last_run: Option<PreviousRun>,
     /// The runs that this process started. It does not end any others.
-    started: BTreeSet<String>,
+    started_runs: BTreeSet<String>,
     /// An answer that no run has received yet, because the files were saved while it was typed.
-    given: Option<PendingAnswer>,
+    pending_answer: Option<PendingAnswer>,
     /// Whether the last run uses the texts that were read last.
     is_current: bool,
     /// The texts that were read last, and their findings.
-    read: Option<TargetSnapshot>,
+    snapshot: Option<TargetSnapshot>,
     /// The target as it loaded last.
     flow: Option<Flow>,
-    /// The files whose last edit was shown.
-    edited: BTreeSet<String>,
-    /// The input of the command line, if it was used.
-    passed: Option<Option<Value>>,
+    /// The files whose last edit was printed in this turn.
+    edited_files: BTreeSet<String>,
+    /// The input of the command line when it was read last. `None`: not read yet. `Some(None)`: the command line has no input.
+    argument_input: Option<Option<Value>>,
     /// What the last turn did.
     digest: Option<TurnDigest>,
     session: SessionFigures,
-    /// For how long prompts have waited in this turn.
-    thought: Duration,
-    /// The number of the last message to the last run that was seen.
-    letter: u64,
+    /// For how long prompts of this turn have waited for the user. It does not count as time of the run.
+    prompt_time: Duration,
+    /// The id of the newest message to the last run that was seen.
+    last_message_id: u64,
     /// The source of answers of the last run.
     answers_from: Option<AnswersFrom>,
-    /// Whether the user was told that a cost limit cannot be enforced.
-    is_unpriced: bool,
+    /// Whether the note was printed that the cost limit cannot be enforced, because not all prices are known.
+    is_price_note_printed: bool,
 }
 
 impl<'a> DevLoop<'a> {
     fn new(args: &'a DevCommandArgs, runtime: Runtime) -> Result<Self, u8> {
-        let (send, happenings) = unbounded_channel();
-        let keyboard = KeyboardReader::new(send.clone()).map_err(|error| cannot_start(&error))?;
-        let watch =
-            TargetWatcher::new(&args.target.parse_target().path, send.clone()).map_err(|error| cannot_start(&error))?;
+        let (event_sender, event_receiver) = unbounded_channel();
+        let keyboard = KeyboardReader::new(event_sender.clone()).map_err(|error| cannot_start(&error))?;
+        let watcher = TargetWatcher::new(&args.target.parse_target().path, event_sender.clone())
+            .map_err(|error| cannot_start(&error))?;
         let signals = {
-            let _inside = runtime.enter();
+            let _context = runtime.enter();
             StopSignals::new().map_err(|error| cannot_start(&error))?
         };
         let store = args.store.open_for_new_run(&args.durability)?;
         let engine = {
-            let _inside = runtime.enter();
+            let _context = runtime.enter();
             args.content.configure_engine(Engine::new().store(store.clone()).remember_earlier_runs().leave_to_people())
         };
         Ok(Self {
             args,
             runtime,
-            happenings,
-            send,
-            later: VecDeque::new(),
+            event_receiver,
+            event_sender,
+            pending_events: VecDeque::new(),
             keyboard,
-            watch,
+            watcher,
             signals,
             store,
             engine,
-            last: None,
-            started: BTreeSet::new(),
-            given: None,
+            last_run: None,
+            started_runs: BTreeSet::new(),
+            pending_answer: None,
             is_current: false,
-            read: None,
+            snapshot: None,
             flow: None,
-            edited: BTreeSet::new(),
-            passed: None,
+            edited_files: BTreeSet::new(),
+            argument_input: None,
             digest: None,
             session: SessionFigures::default(),
-            thought: Duration::ZERO,
-            letter: 0,
+            prompt_time: Duration::ZERO,
+            last_message_id: 0,
             answers_from: None,
-            is_unpriced: false,
+            is_price_note_printed: false,
         })
     }
 
-    fn go(mut self) -> Result<u8, u8> {
+    /// Runs turns until the user quits. Returns the exit code.
+    fn run_loop(mut self) -> Result<u8, u8> {
         let target = self.args.target.parse_target().path;
         let mut files = vec![target];
         if let Some(input) = turn::input_file(self.args.input_json.as_deref()) {
             files.push(input.into());
         }
-        self.watch.add_files(files).map_err(|error| cannot_start(&error))?;
-        self.last = self.begin_with()?;
+        self.watcher.add_files(files).map_err(|error| cannot_start(&error))?;
+        self.last_run = self.find_last_run()?;
         let mut next = Some(TurnRequest::default());
         let code = loop {
-            if let Some(asked) = next.take() {
-                match self.perform_turn(&asked)? {
+            if let Some(request) = next.take() {
+                match self.perform_turn(&request)? {
                     TurnResult::Nothing => {}
                     TurnResult::Done => self.print_hint(),
-                    TurnResult::Next(asked) => {
-                        next = Some(asked);
+                    TurnResult::Next(request) => {
+                        next = Some(request);
                         continue;
                     }
                 }
             }
             self.keyboard.want_key();
-            match self.happening() {
+            match self.next_event() {
                 DevEvent::Stop => break exit::CANCELLED,
                 DevEvent::Key('q') => break exit::OK,
                 DevEvent::Key(key) => {
-                    next = self.pressed(key);
-                    // Nothing follows a prompt that was cancelled, or whose line was refused.
-                    if next.is_none() && PROMPTS.contains(&key) {
+                    next = self.handle_key(key);
+                    // The prompt was cancelled, or its line was not accepted.
+                    if next.is_none() && PROMPT_KEYS.contains(&key) {
                         self.print_keys();
                     }
                 }
                 DevEvent::Saved => {
-                    self.settle();
+                    self.wait_until_saved();
                     next = Some(TurnRequest::default());
                 }
                 DevEvent::Answered => next = Some(TurnRequest { resume: true, anyway: true, ..TurnRequest::default() }),
@@ -243,7 +247,16 @@ impl<'a> DevLoop<'a> {
         if let Err(error) = released {
             output::print_error(&error.to_string(), None);
         }
-        if let Some(last) = &self.last
+        self.print_resume_command();
+        if let Some(total) = self.session.format_total() {
+            output::print_dimmed(format!("this session: {total}"));
+        }
+        Ok(code)
+    }
+
+    /// If the last run has not ended, prints the command that continues it.
+    fn print_resume_command(&self) {
+        if let Some(last) = &self.last_run
             && last.is_open
         {
             let mut steps: Vec<&str> = Vec::new();
@@ -257,14 +270,10 @@ impl<'a> DevLoop<'a> {
             let command = options.render_command(PrintedCommand::Resume { run: &last.run, steps: &steps, why: &why });
             output::print_line(format!("to continue: {command}"));
         }
-        if let Some(total) = self.session.format_total() {
-            output::print_dimmed(format!("this session: {total}"));
-        }
-        Ok(code)
     }
 
-    /// The run to bring up to date first.
-    fn begin_with(&self) -> Result<Option<PreviousRun>, u8> {
+    /// The run to bring up to date first: the one that the command line names, otherwise the last one of the target.
+    fn find_last_run(&self) -> Result<Option<PreviousRun>, u8> {
         let args = self.args;
         if let Some(run) = &args.run {
             let run = await_store(full_id(&self.store, run))?;
@@ -280,49 +289,50 @@ impl<'a> DevLoop<'a> {
         Ok(self.read_last_run(&last.run).ok())
     }
 
-    /// Waits for the next event. While the last run waits, answers from elsewhere are events, too.
-    fn happening(&mut self) -> DevEvent {
-        let one = loop {
-            if let Some(one) = self.later.pop_front() {
-                break one;
+    /// Waits for the next event. While the last run waits for an answer, also looks for one from another process.
+    fn next_event(&mut self) -> DevEvent {
+        let event = loop {
+            if let Some(event) = self.pending_events.pop_front() {
+                break event;
             }
-            let waits = matches!(&self.last, Some(last) if last.is_open && !last.waiting.is_empty());
-            let most = if waits { POLL } else { Duration::MAX };
-            let (happenings, signals) = (&mut self.happenings, &mut self.signals);
-            let one = self.runtime.block_on(async { tokio::time::timeout(most, next(happenings, signals)).await.ok() });
-            match one {
-                Some(one) => break one,
-                None if self.is_answered() => break DevEvent::Answered,
-                None => {}
+            let is_waiting = matches!(&self.last_run, Some(last) if last.is_open && !last.waiting.is_empty());
+            let max_wait = if is_waiting { POLL_INTERVAL } else { Duration::MAX };
+            let (receiver, signals) = (&mut self.event_receiver, &mut self.signals);
+            let received =
+                self.runtime.block_on(async { tokio::time::timeout(max_wait, receive_event(receiver, signals)).await });
+            match received {
+                Ok(event) => break event,
+                Err(_) if self.has_new_message() => break DevEvent::Answered,
+                Err(_) => {}
             }
         };
-        if matches!(one, DevEvent::Key(_) | DevEvent::Line(_)) {
+        if matches!(event, DevEvent::Key(_) | DevEvent::Line(_)) {
             self.keyboard.finish_request();
         }
-        one
+        event
     }
 
-    /// Whether the last run has a new message.
-    fn is_answered(&mut self) -> bool {
-        let Some(last) = &self.last else { return false };
-        let letters = self.runtime.block_on(self.store.read_inbox(&last.run)).unwrap_or_default();
-        let newest = letters.iter().map(|posted| posted.id).max().unwrap_or(0);
-        let is_new = newest > self.letter;
-        self.letter = self.letter.max(newest);
+    /// Whether the last run has a message that was not seen before.
+    fn has_new_message(&mut self) -> bool {
+        let Some(last) = &self.last_run else { return false };
+        let messages = self.runtime.block_on(self.store.read_inbox(&last.run)).unwrap_or_default();
+        let newest = messages.iter().map(|posted| posted.id).max().unwrap_or(0);
+        let is_new = newest > self.last_message_id;
+        self.last_message_id = self.last_message_id.max(newest);
         is_new
     }
 
     /// Waits until the editor has finished saving.
-    fn settle(&mut self) {
-        let since = Instant::now();
-        let happenings = &mut self.happenings;
-        let later = &mut self.later;
+    fn wait_until_saved(&mut self) {
+        let start = Instant::now();
+        let receiver = &mut self.event_receiver;
+        let pending_events = &mut self.pending_events;
         self.runtime.block_on(async {
-            while since.elapsed() < PATIENCE {
-                match tokio::time::timeout(QUIET, happenings.recv()).await {
+            while start.elapsed() < MAX_SAVE_TIME {
+                match tokio::time::timeout(QUIET_TIME, receiver.recv()).await {
                     Ok(Some(DevEvent::Saved)) => {}
                     Ok(Some(other)) => {
-                        later.push_back(other);
+                        pending_events.push_back(other);
                         break;
                     }
                     Ok(None) | Err(_) => break,
@@ -331,8 +341,8 @@ impl<'a> DevLoop<'a> {
         });
     }
 
-    /// The action of a key.
-    fn pressed(&mut self, key: char) -> Option<TurnRequest> {
+    /// Does what a key stands for. Returns the turn that follows, if any.
+    fn handle_key(&mut self, key: char) -> Option<TurnRequest> {
         match key {
             '\n' | '\r' | ' ' => Some(TurnRequest { anyway: true, ..TurnRequest::default() }),
             'r' => Some(TurnRequest { all: true, anyway: true, ..TurnRequest::default() }),
@@ -357,15 +367,15 @@ impl<'a> DevLoop<'a> {
     }
 }
 
-/// The next event.
-async fn next(happenings: &mut UnboundedReceiver<DevEvent>, signals: &mut StopSignals) -> DevEvent {
+/// Waits for the next event of the channel, or for a signal.
+async fn receive_event(receiver: &mut UnboundedReceiver<DevEvent>, signals: &mut StopSignals) -> DevEvent {
     tokio::select! {
         () = signals.next() => DevEvent::Stop,
-        one = happenings.recv() => one.unwrap_or(DevEvent::Stop),
+        event = receiver.recv() => event.unwrap_or(DevEvent::Stop),
     }
 }
 
-/// Parses a typed input.
-fn typed(text: &str) -> Value {
+/// Parses a typed input: JSON, otherwise text.
+fn parse_typed_value(text: &str) -> Value {
     Value::parse(text).unwrap_or_else(|_| text.into())
 }

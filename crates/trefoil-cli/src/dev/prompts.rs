@@ -28,8 +28,8 @@ impl DevLoop<'_> {
         self.keyboard.want_line(question);
         let mut later = Vec::new();
         let line = loop {
-            let (happenings, signals) = (&mut self.happenings, &mut self.signals);
-            match self.runtime.block_on(super::next(happenings, signals)) {
+            let (receiver, signals) = (&mut self.event_receiver, &mut self.signals);
+            match self.runtime.block_on(super::receive_event(receiver, signals)) {
                 DevEvent::Line(typed) => {
                     self.keyboard.finish_request();
                     break match typed {
@@ -48,8 +48,8 @@ impl DevLoop<'_> {
                 other => later.push(other),
             }
         };
-        self.later.extend(later);
-        self.thought += since.elapsed();
+        self.pending_events.extend(later);
+        self.prompt_time += since.elapsed();
         line
     }
 
@@ -76,7 +76,7 @@ impl DevLoop<'_> {
             output::print_note("the files do not load, so their input is unknown");
             return None;
         };
-        let before = self.last.as_ref().and_then(|last| last.input.clone());
+        let before = self.last_run.as_ref().and_then(|last| last.input.clone());
         output::print_line(format!(
             "input: {}",
             turn_output::format_input(&flow.loaded_target().program, before.as_ref())
@@ -86,7 +86,7 @@ impl DevLoop<'_> {
             return None;
         }
         let before = before.filter(|before| matches!(before, Value::Object(_)));
-        let given = match super::typed(&line) {
+        let given = match super::parse_typed_value(&line) {
             object @ Value::Object(_) => Ok(Some(object)),
             _ => input::parse_typed_input(&flow.loaded_target().program, &[line], before),
         };
@@ -101,7 +101,7 @@ impl DevLoop<'_> {
 
     /// `f`: repeats a step and everything after it.
     pub(super) fn again_from(&mut self) -> Option<TurnRequest> {
-        let Some(last) = self.last.as_ref() else {
+        let Some(last) = self.last_run.as_ref() else {
             output::print_note("nothing has run yet");
             return None;
         };
@@ -151,13 +151,13 @@ impl DevLoop<'_> {
 
     /// `a`: answers a question of the last run.
     pub(super) fn answer_question(&mut self) -> Option<TurnRequest> {
-        let (run, waiting) = match &self.last {
+        let (run, waiting) = match &self.last_run {
             Some(last) => (last.run.clone(), last.waiting.clone()),
             None => Default::default(),
         };
         match self.take_answer(&run, &waiting)? {
             AnswerDestination::Later(given) => {
-                self.given = Some(*given);
+                self.pending_answer = Some(*given);
                 Some(TurnRequest { anyway: true, ..TurnRequest::default() })
             }
             AnswerDestination::Posted => Some(TurnRequest { resume: true, anyway: true, ..TurnRequest::default() }),
@@ -183,7 +183,7 @@ impl DevLoop<'_> {
             return None;
         }
         if !self.is_current || self.has_changed() {
-            self.settle();
+            self.wait_until_saved();
             return Some(AnswerDestination::Later(Box::new(PendingAnswer { to: one.clone(), line })));
         }
         answer::send_answer(&self.store, run, one, (&line, None), self.args.store.store_option()).ok()?;
@@ -192,8 +192,8 @@ impl DevLoop<'_> {
 
     /// Sends the last run the answer that was typed for the previous one, if it asks the same question.
     pub(super) fn pass_on(&mut self) -> Option<TurnRequest> {
-        let PendingAnswer { to, line } = self.given.take()?;
-        let last = self.last.as_ref()?;
+        let PendingAnswer { to, line } = self.pending_answer.take()?;
+        let last = self.last_run.as_ref()?;
         // The same question, although there is more time to answer it, and the run of a called flow is another one.
         let is_same = |one: &&AwaitedActivity| {
             AwaitedActivity { deadline: to.deadline.clone(), run: to.run.clone(), ..(*one).clone() } == to
@@ -209,7 +209,7 @@ impl DevLoop<'_> {
 
     /// `y`: allows the step that the run would repeat.
     pub(super) fn allow_repeat(&mut self) -> Option<TurnRequest> {
-        let repeats = self.last.as_ref().and_then(|last| last.repeats.clone());
+        let repeats = self.last_run.as_ref().and_then(|last| last.repeats.clone());
         if repeats.is_none() {
             output::print_note("no step waits to be allowed");
         }
@@ -218,7 +218,7 @@ impl DevLoop<'_> {
 
     /// `t`: writes the trace page of the last run.
     pub(super) fn show_last_trace(&self) {
-        show_trace_page(self.last.as_ref().and_then(|last| last.trace.as_ref()));
+        show_trace_page(self.last_run.as_ref().and_then(|last| last.trace.as_ref()));
     }
 }
 

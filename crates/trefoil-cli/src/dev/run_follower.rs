@@ -36,7 +36,7 @@ struct RunReplacement {
 impl DevLoop<'_> {
     /// Stops a run. A run that was not started here is only interrupted, and can be resumed.
     fn stop(&self, run: &RunInProgress) {
-        match self.started.contains(&run.run) {
+        match self.started_runs.contains(&run.run) {
             true => run.cancel.cancel_runs(),
             false => run.cancel.interrupt_runs(),
         }
@@ -79,7 +79,7 @@ impl DevLoop<'_> {
 
     /// The model calls in progress that a run of these files would make, too. None if it has another input.
     fn kept_by(&self, run: &RunInProgress, flow: &Flow, settings: &Settings, read: &TargetSnapshot) -> BTreeSet<Key> {
-        if matches!(&self.read, Some(before) if !before.has_same_input(read, self.args.input_json.as_deref())) {
+        if matches!(&self.snapshot, Some(before) if !before.has_same_input(read, self.args.input_json.as_deref())) {
             return BTreeSet::new();
         }
         let engine = self.args.host.without_people(self.engine.clone(), settings);
@@ -91,7 +91,7 @@ impl DevLoop<'_> {
 
     /// A save during a run. Only files that can be run replace it.
     fn saved_during(&mut self, run: &RunInProgress, after: &mut RunReplacement) {
-        self.settle();
+        self.wait_until_saved();
         if !self.has_changed() {
             return;
         }
@@ -108,25 +108,25 @@ impl DevLoop<'_> {
         self.hand_over(run, after);
         let _paused = run.shown.pause_drawing();
         turn_output::print_saved(&self.changed_files(&read));
-        let before = self.read.as_ref().map(|before| &before.report);
+        let before = self.snapshot.as_ref().map(|before| &before.report);
         turn_output::print_findings(before, &read.report, true);
         output::print_error("the run continues with the earlier files until this is corrected", None);
-        self.read = Some(read);
+        self.snapshot = Some(read);
         self.is_current = false;
     }
 
     /// Waits for the end of a run, and prints the result.
-    pub(super) fn follow_run(&mut self, mut run: RunInProgress, asked: &TurnRequest) -> Result<TurnResult, u8> {
+    pub(super) fn follow_run(&mut self, mut run: RunInProgress, request: &TurnRequest) -> Result<TurnResult, u8> {
         let (mut after, mut quits) = (RunReplacement::default(), false);
         let outcome = loop {
             self.keyboard.want_key();
-            match self.happening_beside(&mut run.task) {
+            match self.next_event_or_end(&mut run.task) {
                 Ok(outcome) => break outcome,
                 Err(DevEvent::Saved) => self.saved_during(&run, &mut after),
                 Err(DevEvent::Ended) => self.hand_over(&run, &mut after),
                 Err(quit @ (DevEvent::Stop | DevEvent::Key('q'))) => {
                     run.cancel.interrupt_runs();
-                    self.later.push_back(quit);
+                    self.pending_events.push_back(quit);
                     quits = true;
                     break self.runtime.block_on(&mut run.task).map_err(|error| cannot_start(&error))?;
                 }
@@ -140,7 +140,7 @@ impl DevLoop<'_> {
                     let asks = run.current_view().open.waiting;
                     let _paused = run.shown.pause_drawing();
                     if let Some(AnswerDestination::Later(given)) = self.take_answer(&run.run, &asks) {
-                        self.given = Some(*given);
+                        self.pending_answer = Some(*given);
                         after.next = Some(TurnRequest::default());
                         self.hand_over(&run, &mut after);
                     }
@@ -157,7 +157,7 @@ impl DevLoop<'_> {
             }
         };
         run.shown.show_end(&outcome);
-        self.say(&run, &outcome, asked, after.next.is_some());
+        self.say(&run, &outcome, request, after.next.is_some());
         // The result of a run without content was shown. If the store fails, it stays for a day.
         let _ = self.runtime.block_on(self.store.forget_result(&run.run));
         self.replace_last(run, outcome);
@@ -173,17 +173,17 @@ impl DevLoop<'_> {
     }
 
     /// Waits for the next event or for the end of a run.
-    fn happening_beside(&mut self, task: &mut JoinHandle<Outcome>) -> Result<Outcome, DevEvent> {
+    fn next_event_or_end(&mut self, task: &mut JoinHandle<Outcome>) -> Result<Outcome, DevEvent> {
         // Events that arrived while a line was typed are handled now, not after the end of the run.
-        let one = match self.later.pop_front() {
+        let one = match self.pending_events.pop_front() {
             Some(event) => Err(event),
             None => {
-                let (happenings, signals) = (&mut self.happenings, &mut self.signals);
+                let (receiver, signals) = (&mut self.event_receiver, &mut self.signals);
                 self.runtime.block_on(async {
                     tokio::select! {
                         biased;
                         ended = task => Ok(ended),
-                        one = super::next(happenings, signals) => Err(one),
+                        one = super::receive_event(receiver, signals) => Err(one),
                     }
                 })
             }
@@ -199,7 +199,7 @@ impl DevLoop<'_> {
     }
 
     /// Prints the result of a run, and the differences from the previous one.
-    fn say(&mut self, run: &RunInProgress, outcome: &Outcome, asked: &TurnRequest, replaced: bool) {
+    fn say(&mut self, run: &RunInProgress, outcome: &Outcome, request: &TurnRequest, replaced: bool) {
         let (lines, made) = run.reuse_decisions();
         self.session.add_run(outcome, &lines);
         let files = match (replaced, self.is_current) {
@@ -214,14 +214,14 @@ impl DevLoop<'_> {
             reuse::note_uncompared_variables(decisions, "press `f` and name a step");
         }
         let now = collect_step_outputs(&run.current_view());
-        let (before, earlier) = match &self.last {
+        let (before, earlier) = match &self.last_run {
             Some(last) => (last.steps.clone(), last.result.clone()),
             None => Default::default(),
         };
         let results = outcome.visible_output().map(|now| (earlier, now));
         // If everything was to run again, that is the reason of every step.
-        let lines = if asked.all { Vec::new() } else { lines };
-        let digest = TurnDigest { lines, before, now, results, edited: self.edited.clone() };
+        let lines = if request.all { Vec::new() } else { lines };
+        let digest = TurnDigest { lines, before, now, results, edited: self.edited_files.clone() };
         self.show_digest(&digest, false);
         self.digest = Some(digest);
         match &outcome.result {
@@ -271,7 +271,7 @@ impl DevLoop<'_> {
         let (mut steps, reuse) = (collect_step_outputs(&run.current_view()), run.reuse_decisions());
         let (mut result, waiting) = (outcome.visible_output(), outcome.waiting);
         // Steps that did not run this time keep their previous output, so that the next run is compared with it. So does the result.
-        if let Some(last) = self.last.take() {
+        if let Some(last) = self.last_run.take() {
             let is_renamed = |key: &str| {
                 reuse.0.iter().any(|line| match &line.fate {
                     ReuseDecision::Kept { was: Some(was), .. } => was.without_try() == key,
@@ -288,7 +288,7 @@ impl DevLoop<'_> {
         }
         let RunInProgress { run, flow, input, trace, .. } = run;
         let trace = Some(trace);
-        self.last =
+        self.last_run =
             Some(PreviousRun { run, flow, input, steps, result, reuse, waiting, repeats, limit, is_open, trace });
     }
 }

@@ -108,7 +108,7 @@ impl RunEventSinks {
 
 impl DevLoop<'_> {
     fn sinks(&self) -> RunEventSinks {
-        let ended = Arc::new(CallEndSink(self.send.clone()));
+        let ended = Arc::new(CallEndSink(self.event_sender.clone()));
         RunEventSinks { shown: Arc::new(RunDisplay::new(false)), tracer: Arc::new(TraceSink::default()), ended }
     }
 
@@ -118,18 +118,18 @@ impl DevLoop<'_> {
         since: Instant,
         flow: &Flow,
         settings: &Settings,
-        asked: &TurnRequest,
+        request: &TurnRequest,
     ) -> Result<RunInProgress, u8> {
         let loaded = flow.loaded_target();
         // The input is completed first, because prices may require a second preparation.
-        let (input, passed) = self.input(loaded, asked)?;
+        let (input, passed) = self.input(loaded, request)?;
         let sinks = self.sinks();
         let mut engine = sinks.watch(self.args.host.without_people(self.engine.clone(), settings));
         if let Some(seed) = self.args.seed {
             engine = engine.random_seed(seed);
         }
         let engine = engine.max_calls(self.args.max_calls);
-        let (ready, lines) = self.prepare(&engine, flow, asked)?;
+        let (ready, lines) = self.prepare(&engine, flow, request)?;
         if let Err(error) = ready.check_input(&input) {
             let code = did_not_start(&error);
             output::print_note("to change the input, press `i`");
@@ -144,9 +144,9 @@ impl DevLoop<'_> {
         let started =
             self.runtime.block_on(async { ready.start_run(&input) }).map_err(|error| did_not_start(&error))?;
         self.give_up_last();
-        self.started.insert(run);
+        self.started_runs.insert(run);
         self.is_current = true;
-        self.passed = passed;
+        self.argument_input = passed;
         let under_way = self.track_run(since, started, sinks, input, &answers_from);
         Ok(RunInProgress { flows: flow_names(settings), lines, ..under_way })
     }
@@ -155,16 +155,16 @@ impl DevLoop<'_> {
     fn input(
         &mut self,
         loaded: &LoadedTarget,
-        asked: &TurnRequest,
+        request: &TurnRequest,
     ) -> Result<(Option<Value>, Option<Option<Value>>), u8> {
-        let (args, before) = (self.args, self.passed.clone());
+        let (args, before) = (self.args, self.argument_input.clone());
         let is_stdin = args.input_json.as_deref() == Some("-");
         let passed = match &before {
             Some(passed) if is_stdin => passed.clone(),
             _ => {
                 let read = input::read_input(loaded, &args.inputs, args.input_json.as_deref());
                 // Pairs are read by the schema. If that has changed, the input of the last run is adapted to it instead.
-                match (read, &before, &self.last) {
+                match (read, &before, &self.last_run) {
                     (Ok(passed), ..) => passed,
                     (Err(_), Some(passed), Some(_)) if args.input_json.is_none() => passed.clone(),
                     (Err(why), ..) => return Err(input::reject_input(loaded, why)),
@@ -173,12 +173,12 @@ impl DevLoop<'_> {
         };
         let has_arguments = !args.inputs.is_empty() || args.input_json.is_some();
         // A file was saved, or a changed schema reads the same pairs as other values, unless another input was typed since.
-        let is_used = match (&before, &self.last) {
+        let is_used = match (&before, &self.last_run) {
             (Some(before), Some(last)) => args.input_json.is_some() || last.input == *before,
             _ => true,
         };
         let is_new = has_arguments && is_used && before.as_ref() != Some(&passed);
-        let (given, is_first) = match (&asked.input, &self.last) {
+        let (given, is_first) = match (&request.input, &self.last_run) {
             (Some(typed), _) => (typed.clone(), false),
             (None, Some(last)) if !is_new => (last.input.clone(), false),
             _ => (passed.clone(), true),
@@ -196,7 +196,7 @@ impl DevLoop<'_> {
                 .for_each(|warning| output::print_warning(TerminalText::from_line(warning)));
             return Ok(given);
         }
-        let lacked = match &self.last {
+        let lacked = match &self.last_run {
             Some(last) if !is_first => {
                 inputs::find_missing_inputs(&last.flow.loaded_target().program, last.input.as_ref())
             }
@@ -218,38 +218,38 @@ impl DevLoop<'_> {
     }
 
     /// Prepares a run with the results of the last one.
-    fn prepare(&mut self, engine: &Engine, flow: &Flow, asked: &TurnRequest) -> Result<ReadyDevRun, u8> {
+    fn prepare(&mut self, engine: &Engine, flow: &Flow, request: &TurnRequest) -> Result<ReadyDevRun, u8> {
         let given = self.args.max_cost;
         let limited = engine.clone().max_cost_micro(given.unwrap_or(MAX_COST));
-        let first = self.try_prepare(&limited, flow, asked);
+        let first = self.try_prepare(&limited, flow, request);
         let unpriced = |d: &Diagnostic| d.rule == PRICE;
         match first {
             // The user did not set a cost limit, so the run starts even if the default cannot be enforced.
             Err(Error::NotStarted(why)) if given.is_none() && why.found_diagnostics().iter().all(unpriced) => {
-                if !std::mem::replace(&mut self.is_unpriced, true) {
+                if !std::mem::replace(&mut self.is_price_note_printed, true) {
                     let calls = words::format_calls(self.args.max_calls);
                     output::print_note(format!(
                         "not all models have a known price, so only calls are limited: {calls} after each save"
                     ));
                 }
-                self.try_prepare(engine, flow, asked).map_err(|error| did_not_start(&error))
+                self.try_prepare(engine, flow, request).map_err(|error| did_not_start(&error))
             }
             other => other.map_err(|error| did_not_start(&error)),
         }
     }
 
-    fn try_prepare(&self, engine: &Engine, flow: &Flow, asked: &TurnRequest) -> Result<ReadyDevRun, Error> {
-        let Some(last) = &self.last else { return Ok((engine.prepare_run(flow)?, None)) };
-        let from = match &asked.from {
+    fn try_prepare(&self, engine: &Engine, flow: &Flow, request: &TurnRequest) -> Result<ReadyDevRun, Error> {
+        let Some(last) = &self.last_run else { return Ok((engine.prepare_run(flow)?, None)) };
+        let from = match &request.from {
             Some(from) => Some(from.clone()),
-            None if asked.all => last.steps.keys().next().cloned(),
+            None if request.all => last.steps.keys().next().cloned(),
             None => None,
         };
         // After a save, a failure whose cause was not changed stays as it is. A key tries again.
-        let (rerun, failed) = (asked.rerun.clone(), asked.anyway);
+        let (rerun, failed) = (request.rerun.clone(), request.anyway);
         let whole = ReuseRequest::for_whole_run(&last.run);
-        let request = ReuseRequest { from, rerun, failed, own_settings: true, ..whole };
-        match self.runtime.block_on(engine.edit_run(flow, &request)) {
+        let reuse = ReuseRequest { from, rerun, failed, own_settings: true, ..whole };
+        match self.runtime.block_on(engine.edit_run(flow, &reuse)) {
             Err(Error::Store(StoreError::NoContent { .. })) => {
                 output::print_note(
                     "all steps run again: the last run was completed or cancelled without stored content",
@@ -269,14 +269,14 @@ impl DevLoop<'_> {
         &mut self,
         since: Instant,
         settings: &Settings,
-        asked: &TurnRequest,
+        request: &TurnRequest,
     ) -> Result<RunInProgress, u8> {
-        let Some(last) = &self.last else { return Err(exit::NOT_STARTED) };
+        let Some(last) = &self.last_run else { return Err(exit::NOT_STARTED) };
         let (run, earlier) = (last.run.clone(), last.reuse.clone());
         let stored = await_run(StoredRun::read_run(&self.store, &run))?;
         // The last run may be one of another process, with other files.
         let permitted;
-        let settings = match self.started.contains(&run) {
+        let settings = match self.started_runs.contains(&run) {
             true => settings,
             false => {
                 permitted =
@@ -287,8 +287,10 @@ impl DevLoop<'_> {
         let flow = stored.flow.clone();
         let sinks = self.sinks();
         let engine = sinks.watch(self.args.host.without_people(self.engine.clone(), settings)).as_begun(&stored);
-        let ready =
-            self.runtime.block_on(engine.ready_again(&stored, &asked.rerun)).map_err(|error| did_not_start(&error))?;
+        let ready = self
+            .runtime
+            .block_on(engine.ready_again(&stored, &request.rerun))
+            .map_err(|error| did_not_start(&error))?;
         let (answers_from, lines) = (ready.answers_from().clone(), ready.step_decisions());
         sinks.shown.set_resumed();
         sinks.shown.show_start(flow.loaded_target(), &answers_from.to_string(), None);
@@ -307,7 +309,7 @@ impl DevLoop<'_> {
         answers_from: &AnswersFrom,
     ) -> RunInProgress {
         // What the user typed first is no part of the work.
-        let since = since + self.thought;
+        let since = since + self.prompt_time;
         let (run, flow, cancel) = (started.id().to_owned(), started.flow().clone(), started.cancel_switch());
         let trace = (tracer, trefoil_host::run_about(flow.loaded_target(), answers_from));
         let task = self.runtime.spawn(started.wait_outcome());
@@ -317,9 +319,9 @@ impl DevLoop<'_> {
 
     /// Cancels the last run, because another one replaces it. A run that was not started here is left unchanged.
     fn give_up_last(&mut self) {
-        if let Some(last) = &mut self.last
+        if let Some(last) = &mut self.last_run
             && last.is_open
-            && self.started.contains(&last.run)
+            && self.started_runs.contains(&last.run)
         {
             last.is_open = false;
             let _ = self.runtime.block_on(cancel_idle_run(self.store.clone(), &last.run));

@@ -151,10 +151,10 @@ pub struct PreviousRun {
 
 impl DevLoop<'_> {
     /// Performs a turn.
-    pub(super) fn perform_turn(&mut self, asked: &TurnRequest) -> Result<TurnResult, u8> {
+    pub(super) fn perform_turn(&mut self, request: &TurnRequest) -> Result<TurnResult, u8> {
         let since = Instant::now();
-        self.thought = Duration::ZERO;
-        let (flow, settings) = match self.load(asked)? {
+        self.prompt_time = Duration::ZERO;
+        let (flow, settings) = match self.load(request)? {
             TargetReading::Same => return Ok(TurnResult::Nothing),
             TargetReading::Faulty => return Ok(TurnResult::Done),
             TargetReading::Ready(flow, settings) => (flow, settings),
@@ -162,14 +162,14 @@ impl DevLoop<'_> {
         // A run of older files does not continue: a run of the current files replaces it, without the permissions given for the old
         // one.
         let again = TurnRequest { anyway: true, ..TurnRequest::default() };
-        let asked = if asked.resume && !self.is_current { &again } else { asked };
-        let started = match asked.resume {
-            true => self.resume_run(since, &settings, asked),
-            false => self.start_run(since, &flow, &settings, asked),
+        let request = if request.resume && !self.is_current { &again } else { request };
+        let started = match request.resume {
+            true => self.resume_run(since, &settings, request),
+            false => self.start_run(since, &flow, &settings, request),
         };
         // The next save may fix whatever prevents the start.
         match started {
-            Ok(under_way) => self.follow_run(under_way, asked),
+            Ok(under_way) => self.follow_run(under_way, request),
             Err(_) => Ok(TurnResult::Done),
         }
     }
@@ -208,14 +208,14 @@ impl DevLoop<'_> {
     /// Whether the target has changed since it was read last.
     pub(super) fn has_changed(&self) -> bool {
         let now = self.read_target(&self.args.target.find_settings()).0;
-        match &self.read {
+        match &self.snapshot {
             Some(before) => !before.is_same(&now),
             None => true,
         }
     }
 
     /// Reads the target, and prints its findings.
-    fn load(&mut self, asked: &TurnRequest) -> Result<TargetReading, u8> {
+    fn load(&mut self, request: &TurnRequest) -> Result<TargetReading, u8> {
         let operator = self.args.target.find_settings();
         let (read, loaded) = self.read_target(&operator);
         let mut files: Vec<PathBuf> = Vec::new();
@@ -234,25 +234,25 @@ impl DevLoop<'_> {
         {
             files.push(folder.join("trusted"));
         }
-        self.watch.add_files(files).map_err(|error| cannot_start(&error))?;
+        self.watcher.add_files(files).map_err(|error| cannot_start(&error))?;
         let Ok(settings) = accept_settings(operator) else { return Ok(TargetReading::Faulty) };
-        let same = matches!(&self.read, Some(before) if before.is_same(&read));
-        let first = self.read.is_none();
-        if !same || (asked.anyway && loaded.is_none()) {
+        let same = matches!(&self.snapshot, Some(before) if before.is_same(&read));
+        let first = self.snapshot.is_none();
+        if !same || (request.anyway && loaded.is_none()) {
             let changed = self.changed_files(&read);
-            self.edited = turn_output::print_saved(&changed);
-            let before = self.read.as_ref().map(|before| &before.report);
+            self.edited_files = turn_output::print_saved(&changed);
+            let before = self.snapshot.as_ref().map(|before| &before.report);
             turn_output::print_findings(before, &read.report, loaded.is_none());
             if loaded.is_none() {
                 output::print_error("nothing runs until this is corrected", None);
             }
         } else {
-            self.edited.clear();
+            self.edited_files.clear();
         }
-        self.read = Some(read);
+        self.snapshot = Some(read);
         self.is_current &= same;
         // The save did not concern the target.
-        if same && !asked.anyway && !first {
+        if same && !request.anyway && !first {
             return Ok(TargetReading::Same);
         }
         let Some(loaded) = loaded else { return Ok(TargetReading::Faulty) };
@@ -263,9 +263,9 @@ impl DevLoop<'_> {
 
     /// The files that have changed since they were read last, each with its text in the last run.
     pub(super) fn changed_files(&self, now: &TargetSnapshot) -> Vec<SavedFile> {
-        let Some(before) = &self.read else { return Vec::new() };
+        let Some(before) = &self.snapshot else { return Vec::new() };
         let (then, now) = (before.texts(), now.texts());
-        let ran = match &self.last {
+        let ran = match &self.last_run {
             Some(last) => texts(&last.flow.loaded_target().files),
             None => BTreeMap::new(),
         };

@@ -267,7 +267,7 @@ impl DevLoop<'_> {
             Some(total) => format!(" · this session: {total}"),
             None => String::new(),
         };
-        if let Some(last) = &self.last {
+        if let Some(last) = &self.last_run {
             let input = format_input(&last.flow.loaded_target().program, last.input.as_ref());
             print_aside(&format!("input: {input}{session}"));
         }
@@ -277,7 +277,7 @@ impl DevLoop<'_> {
     /// Prints which keys can be pressed now.
     pub(super) fn print_keys(&self) {
         let mut keys = vec!["save a file, or press"];
-        if let Some(last) = &self.last {
+        if let Some(last) = &self.last_run {
             if last.waiting.iter().any(|activity| activity.sort != "run") {
                 keys.push("a answer ·");
             }
