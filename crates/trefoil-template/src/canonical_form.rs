@@ -17,13 +17,15 @@ impl Template {
     /// The operations, then the paths. The source of a path is the number of its [`crate::ReferenceBinding`].
     pub fn canonical_text(&self) -> String {
         let program = self.program();
-        let mut out = rules(&program.policy);
+        let mut out = policy_text(&program.policy);
         if self.is_single() {
             out.push_str(" single");
         }
-        operations(program, 0..program.ops.len() as u32, &mut out);
-        program.locals.iter().for_each(|local| write_local(local, &mut out));
-        self.references().iter().for_each(|reference| write_reference(reference, &mut out));
+        write_operations(program, 0..program.ops.len() as u32, &mut out);
+        for local in &program.locals {
+            write_local(local, &mut out);
+        }
+        write_references(self.references(), &mut out);
         out
     }
 }
@@ -31,16 +33,16 @@ impl Template {
 impl Condition {
     /// The expression and its rules, then the paths. The source of a path is the number of its [`crate::ReferenceBinding`].
     pub fn canonical_text(&self) -> String {
-        let mut out = rules(self.policy());
+        let mut out = policy_text(self.policy());
         out.push(' ');
         write_expression(self.expression_tree(), &mut out);
-        self.references().iter().for_each(|reference| write_reference(reference, &mut out));
+        write_references(self.references(), &mut out);
         out
     }
 }
 
-/// The rules that affect evaluation. Rules of grammar only matter to the parser.
-fn rules(policy: &Policy) -> String {
+/// The rules that affect evaluation. The other rules only matter to the parser, and their effect is in what it returns.
+fn policy_text(policy: &Policy) -> String {
     let Policy { undefined, null, conditions, blocks: _, filters: _, escapes: _, names: _, words: _ } = policy;
     let undefined = match undefined {
         UndefinedHandling::Empty => "empty",
@@ -59,12 +61,13 @@ fn write_expression(expression: &ConditionExpression, out: &mut String) {
     out.push_str(&serde_json::to_string(expression).unwrap_or_default());
 }
 
-fn operations(program: &TemplateProgram, range: Range<u32>, out: &mut String) {
-    let mut at = range.start;
-    while at < range.end
-        && let Some(op) = program.ops.get(at as usize)
+/// Writes the operations with these indices.
+fn write_operations(program: &TemplateProgram, range: Range<u32>, out: &mut String) {
+    let mut next = range.start;
+    while next < range.end
+        && let Some(op) = program.ops.get(next as usize)
     {
-        at += 1;
+        next += 1;
         out.push(' ');
         match op {
             TemplateOperation::Text { start, end } => write_json_string(program.text_range(*start, *end), out),
@@ -76,50 +79,59 @@ fn operations(program: &TemplateProgram, range: Range<u32>, out: &mut String) {
             TemplateOperation::If { test, negate, zero, otherwise, end } => {
                 out.push_str(if *negate { "(unless " } else { "(if " });
                 out.push_str(if *zero { "zero " } else { "" });
-                at = block(program, *test, at, (*otherwise, *end), out);
+                next = write_block(program, *test, next..*otherwise, *end, out);
             }
             TemplateOperation::Each { operand, otherwise, end } => {
                 out.push_str("(each ");
-                at = block(program, *operand, at, (*otherwise, *end), out);
+                next = write_block(program, *operand, next..*otherwise, *end, out);
             }
             TemplateOperation::With { operand, otherwise, end } => {
                 out.push_str("(with ");
-                at = block(program, *operand, at, (*otherwise, *end), out);
+                next = write_block(program, *operand, next..*otherwise, *end, out);
             }
         }
     }
 }
 
-/// Writes a block whose body starts at `from`; returns the index of the first operation after it.
-fn block(
+/// Writes a block: its body, and the operations from there to `end`, which are its `else`. Returns the index of the first operation
+/// after the block.
+fn write_block(
     program: &TemplateProgram,
     operand: TemplateOperand,
-    from: u32,
-    (otherwise, end): (u32, u32),
+    body: Range<u32>,
+    end: u32,
     out: &mut String,
 ) -> u32 {
+    let Range { start, end: otherwise } = body;
     write_operand(program, operand, out);
-    operations(program, from..otherwise, out);
+    write_operations(program, body, out);
     if otherwise < end {
         out.push_str(" else");
-        operations(program, otherwise..end, out);
+        write_operations(program, otherwise..end, out);
     }
     out.push(')');
-    end.max(from)
+    // Never before the body, so that the caller always proceeds.
+    end.max(start)
 }
 
 fn write_operand(program: &TemplateProgram, operand: TemplateOperand, out: &mut String) {
-    let _ = match operand {
-        TemplateOperand::Reference(index) => write!(out, "reference {index}"),
-        TemplateOperand::Local(index) => write!(out, "local {index}"),
-        TemplateOperand::Expression(index) => match program.expressions.get(index as usize) {
-            Some(expression) => return write_expression(expression, out),
-            None => return,
-        },
-    };
+    // Writing to a `String` cannot fail.
+    match operand {
+        TemplateOperand::Reference(index) => {
+            let _ = write!(out, "reference {index}");
+        }
+        TemplateOperand::Local(index) => {
+            let _ = write!(out, "local {index}");
+        }
+        TemplateOperand::Expression(index) => {
+            if let Some(expression) = program.expressions.get(index as usize) {
+                write_expression(expression, out);
+            }
+        }
+    }
 }
 
-/// Leaves out what the block iterates over, which only the checker needs; a run has the frames.
+/// Skips what the block iterates over, which only the checker needs; a run has the frames.
 fn write_local(local: &LocalPath, out: &mut String) {
     let LocalPath { path, start, up, span: _, origin: _, each: _, guarded: _ } = local;
     let start = match start {
@@ -133,7 +145,13 @@ fn write_local(local: &LocalPath, out: &mut String) {
     write_path(path, out);
 }
 
-/// Leaves out what guards the reference, which only the checker needs.
+/// Writes the paths, without what guards them, which only the checker needs.
+fn write_references(references: &[Reference], out: &mut String) {
+    for reference in references {
+        write_reference(reference, out);
+    }
+}
+
 fn write_reference(reference: &Reference, out: &mut String) {
     let Reference { path, default, binding, span: _, guarded: _, denied: _, asked: _, operand: _ } = reference;
     let _ = write!(out, " reference from {} skip {}", binding.source, binding.skip);
@@ -162,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_template_is_what_it_does() {
+    fn the_text_lists_operations_and_paths() {
         let shown = [
             template("a {{x.y}} b", &Policy::AGNTZ),
             template("{{ x | default('?') }}", &Policy::SIRENSPEC),
@@ -177,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_behaves_differently_reads_differently() {
+    fn templates_that_behave_differently_have_different_texts() {
         let all = [
             template("{{x}}", &Policy::AGNTZ),
             template("{{x}}", &Policy::SIRENSPEC),
@@ -204,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn spaces_of_the_source_are_not_in_it() {
+    fn spaces_in_placeholders_do_not_change_the_text() {
         assert_eq!(template("{{x}}", &Policy::AGNTZ), template("{{  x }}", &Policy::AGNTZ));
         let condition = |text| Condition::parse(text, &Policy::AGNTZ).unwrap().canonical_text();
         assert_eq!(condition("{{x}} == 1"), condition("{{ x }}  ==  1"));

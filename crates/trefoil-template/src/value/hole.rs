@@ -1,4 +1,4 @@
-//! A hole in a text, and what text with holes is written to.
+//! A hole in a text (a part that only the driver may fill in), and the trait for destinations to which text with holes is written.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -8,9 +8,9 @@ pub(crate) const HIDDEN: &str = "***";
 
 /// The destination of text: a buffer, or pieces that keep holes separate.
 pub(crate) trait TextTarget {
-    /// Known text.
+    /// Writes known text.
     fn write_text(&mut self, text: &str);
-    /// A hole.
+    /// Writes a hole.
     fn write_hole(&mut self, hole: &Hole);
 }
 
@@ -104,14 +104,14 @@ pub(crate) fn is_json(text: &str) -> bool {
     super::foreign_json::read_json::<serde::de::IgnoredAny>(text).is_ok()
 }
 
-/// A JSON string with its quotes; non-ASCII characters are kept.
+/// Writes a JSON string with its quotes; non-ASCII characters are kept.
 pub(crate) fn write_json_string(text: &str, out: &mut impl TextTarget) {
     out.write_text("\"");
     write_escaped(text, out);
     out.write_text("\"");
 }
 
-/// The inside of a JSON string.
+/// Writes the inside of a JSON string.
 pub(super) fn write_escaped(text: &str, out: &mut impl TextTarget) {
     let mut start = 0;
     for (at, byte) in text.bytes().enumerate() {
@@ -123,6 +123,7 @@ pub(super) fn write_escaped(text: &str, out: &mut impl TextTarget) {
             b'\t' => "\\t",
             0x08 => "\\b",
             0x0c => "\\f",
+            // Written as a code below.
             0..0x20 => "",
             _ => continue,
         };

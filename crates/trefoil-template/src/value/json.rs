@@ -56,8 +56,9 @@ impl Value {
 
 /// A float without a fraction as the integer that templates print, as long as floats represent integers exactly.
 fn exact_integer(n: f64) -> Option<i64> {
-    const LAST: f64 = 9_007_199_254_740_992.0;
-    (n.fract() == 0.0 && n.abs() <= LAST).then_some(n as i64)
+    // 2 to the power of 53.
+    const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
+    if n.fract() == 0.0 && n.abs() <= MAX_EXACT { Some(n as i64) } else { None }
 }
 
 impl Value {
@@ -110,13 +111,14 @@ impl Serialize for ValueNumber {
 
 impl<'de> Deserialize<'de> for Value {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(AnyValue)
+        deserializer.deserialize_any(AnyValueVisitor)
     }
 }
 
-struct AnyValue;
+/// Accepts any JSON value.
+struct AnyValueVisitor;
 
-impl<'de> Visitor<'de> for AnyValue {
+impl<'de> Visitor<'de> for AnyValueVisitor {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
