@@ -40,9 +40,9 @@ pub struct Facts {
     /// Texts with templates or conditions, and the names available in them.
     pub scopes: Vec<Scope>,
     /// Paths in template blocks that start at the block's value.
-    pub insides: Vec<BlockPath>,
+    pub block_paths: Vec<BlockPath>,
     /// Transitions whose target was probably misspelled, so the program does not have them.
-    pub leads: Vec<BrokenTransition>,
+    pub broken_transitions: Vec<BrokenTransition>,
     /// Conditions that can never hold for the result of their state.
     pub impossible: Vec<ImpossibleCondition>,
     declared: HashMap<Location, usize>,
@@ -312,7 +312,7 @@ impl Facts {
     /// Adds a path in a block. If a text is read in two places, the first one counts.
     pub fn add_block_path(&mut self, inside: BlockPath) {
         if self.has_detail(FactDetail::Scopes) && self.inside.insert(inside.at) {
-            self.insides.push(inside);
+            self.block_paths.push(inside);
         }
     }
     /// Adds the facts of another lowering of the same files, without duplicates.
@@ -321,7 +321,7 @@ impl Facts {
             && self.declarations.is_empty()
             && self.mentions.is_empty()
             && self.scopes.is_empty()
-            && self.leads.is_empty()
+            && self.broken_transitions.is_empty()
         {
             let mut of_files = std::mem::take(&mut self.of_files);
             of_files.extend(other.of_files);
@@ -332,8 +332,8 @@ impl Facts {
         other.declarations.into_iter().for_each(|d| self.add_declaration(d));
         other.mentions.into_iter().for_each(|m| self.add_mention(m));
         other.scopes.into_iter().for_each(|s| self.add_scope(s));
-        other.insides.into_iter().for_each(|i| self.add_block_path(i));
-        other.leads.into_iter().for_each(|l| self.add_broken_transition(l));
+        other.block_paths.into_iter().for_each(|i| self.add_block_path(i));
+        other.broken_transitions.into_iter().for_each(|l| self.add_broken_transition(l));
         other.impossible.into_iter().for_each(|one| self.add_impossible_condition(one));
     }
     /// Adds a condition that can never hold.
@@ -344,8 +344,8 @@ impl Facts {
     }
     /// Adds a transition whose target is not a state.
     pub fn add_broken_transition(&mut self, lead: BrokenTransition) {
-        if self.has_detail(FactDetail::Names) && !self.leads.contains(&lead) {
-            self.leads.push(lead);
+        if self.has_detail(FactDetail::Names) && !self.broken_transitions.contains(&lead) {
+            self.broken_transitions.push(lead);
         }
     }
     /// The declaration with its name at this place.

@@ -160,7 +160,7 @@ fn allow<'a>(analysis: &'a FolderAnalysis, file: FileId, d: &'a Diagnostic) -> O
     let mut start = span.start;
     // A comment inside a multi-line text would be part of the text.
     if let Some(root) = analysis.yaml_tree(file)
-        && let TreeElement::Value(scalar) = find_position(root, span.start).on
+        && let TreeElement::Value(scalar) = find_position(root, span.start).element
     {
         start = scalar.span.start.min(start);
         let before = text.get(..start as usize)?.trim_end();

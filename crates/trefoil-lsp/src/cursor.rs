@@ -30,48 +30,48 @@ pub enum TreeElement<'t> {
 pub struct TreePosition<'t> {
     /// The path from the root. For a key, the path of its mapping and then the key.
     pub path: Vec<PathStep>,
-    /// The innermost collection.
-    pub within: &'t YamlNode,
-    /// The element there.
-    pub on: TreeElement<'t>,
+    /// The innermost mapping or sequence.
+    pub container: &'t YamlNode,
+    /// What is at the position.
+    pub element: TreeElement<'t>,
 }
 
 /// Finds the position of an offset.
 pub fn find_position(root: &YamlNode, offset: u32) -> TreePosition<'_> {
-    let mut spot = TreePosition { path: Vec::new(), within: root, on: TreeElement::Between };
+    let mut position = TreePosition { path: Vec::new(), container: root, element: TreeElement::Between };
     let mut node = root;
     loop {
         match &*node.kind {
             YamlNodeKind::Scalar(_, text) => {
-                spot.on = TreeElement::Value(text);
-                return spot;
+                position.element = TreeElement::Value(text);
+                return position;
             }
             YamlNodeKind::Sequence(items) => {
-                spot.within = node;
+                position.container = node;
                 let Some((i, item)) = items.iter().enumerate().find(|(_, n)| touches_offset(n.span, offset)) else {
-                    return spot;
+                    return position;
                 };
-                spot.path.push(PathStep::Item(i));
+                position.path.push(PathStep::Item(i));
                 node = item;
             }
             YamlNodeKind::Mapping(mapping) => {
-                spot.within = node;
+                position.container = node;
                 if let Some(entry) = mapping.entries.iter().find(|e| touches_offset(e.key.span, offset)) {
-                    spot.path.push(PathStep::Key(entry.key.value.to_string()));
-                    spot.on = TreeElement::Key(&entry.key);
-                    return spot;
+                    position.path.push(PathStep::Key(entry.key.value.to_string()));
+                    position.element = TreeElement::Key(&entry.key);
+                    return position;
                 }
                 let found =
                     mapping.entries.iter().find(|e| touches_offset(e.value.span, offset) && !e.value.span.is_empty());
-                let Some(entry) = found else { return spot };
-                spot.path.push(PathStep::Key(entry.key.value.to_string()));
+                let Some(entry) = found else { return position };
+                position.path.push(PathStep::Key(entry.key.value.to_string()));
                 node = &entry.value;
             }
         }
     }
 }
 
-/// All nodes of a tree. Those of an anchor are there again for each of its aliases.
+/// All nodes of a tree. The nodes of an anchor occur again for each of its aliases.
 pub fn walk_nodes(root: &YamlNode) -> impl Iterator<Item = &YamlNode> {
     let mut stack = vec![root];
     std::iter::from_fn(move || {

@@ -53,7 +53,7 @@ fn writers(analysis: &FolderAnalysis, key: Location) -> Vec<Location> {
 
 /// The start of the file whose path is at an offset.
 fn named_file(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Option<Location> {
-    let TreeElement::Value(text) = find_position(analysis.yaml_tree(file)?, offset).on else { return None };
+    let TreeElement::Value(text) = find_position(analysis.yaml_tree(file)?, offset).element else { return None };
     if !text.value.contains('.') || text.value.contains('\n') {
         return None;
     }

@@ -1,4 +1,5 @@
-//! Hover: describes names, rules and keys.
+//! Hover: describes what is at the cursor (a name, a key, a value, a word of the template language) and the rules of the findings
+//! there.
 
 use trefoil_check::{Rule, find_rule};
 use trefoil_ir::facts::{DeclarationKind, NameDeclaration, ValuePresence};
@@ -27,34 +28,34 @@ pub struct HoverText {
 /// The hover at an offset.
 pub fn describe_at(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Option<HoverText> {
     if let Some((span, rule)) = rule_in_comment(analysis, file, offset) {
-        return Some(HoverText { span, text: page(rule) });
+        return Some(HoverText { span, text: rule_page(rule) });
     }
     let mut parts = Vec::new();
-    let mut about = None;
-    for describe in [name, key, value, word] {
+    let mut described_span = None;
+    for describe in [describe_name, describe_key, describe_value, describe_word] {
         if let Some((span, text)) = describe(analysis, file, offset) {
-            about = Some(span);
+            described_span = Some(span);
             parts.push(text);
             break;
         }
     }
-    let mut seen: Vec<&str> = Vec::new();
+    let mut described_rules: Vec<&str> = Vec::new();
     for finding in diagnostics::file_diagnostics(analysis, file) {
         if let Some(span) = finding.span
             && touches_offset(span, offset)
             && let Some(rule) = find_rule(finding.rule)
-            && !seen.contains(&rule.name)
+            && !described_rules.contains(&rule.name)
         {
-            seen.push(rule.name);
-            about = about.or(Some(span));
-            parts.push(page(rule));
+            described_rules.push(rule.name);
+            described_span = described_span.or(Some(span));
+            parts.push(rule_page(rule));
         }
     }
-    Some(HoverText { span: about?, text: parts.join("\n\n---\n\n") })
+    Some(HoverText { span: described_span?, text: parts.join("\n\n---\n\n") })
 }
 
 /// A rule's page with a small heading for the editor's pop-up.
-fn page(rule: &Rule) -> String {
+fn rule_page(rule: &Rule) -> String {
     let rest = match rule.page.split_once('\n') {
         Some((_, rest)) => rest.trim(),
         None => "",
@@ -62,24 +63,24 @@ fn page(rule: &Rule) -> String {
     format!("**{}**\n\n{}", rule.name, rest.replace("\n## ", "\n#### "))
 }
 
-/// A name: in a template, as the value of a key, or in its declaration.
-fn name(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Option<(Span, String)> {
+/// Describes a name: in a template, as the value of a key, or in its declaration.
+fn describe_name(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Option<(Span, String)> {
     let mentions = analysis.mentions_at(file, offset);
     let Some(first) = mentions.first() else {
-        let (d, at) = analysis.declaration_at(file, offset)?;
-        return Some((at.span, describe_declaration(analysis, d, file)));
+        let (declaration, at) = analysis.declaration_at(file, offset)?;
+        return Some((at.span, describe_declaration(analysis, declaration, file)));
     };
     let mut lines = Vec::new();
     match analysis.mentioned_declaration(first) {
-        Some(d) => lines.push(describe_declaration(analysis, d, file)),
+        Some(declaration) => lines.push(describe_declaration(analysis, declaration, file)),
         None => {
             lines.push(format!("`{}`", analysis.text_at(first.at)));
             // A name without a declaration is described in the list of visible names.
             let path = path_to(analysis.file_text(file), first.at.span);
             if first.template
                 && let Some(scope) = analysis.scope_at(file, offset)
-                && let Some(known) = scope.names.iter().find(|n| *n.name == *path)
-                && let Some(note) = &known.note
+                && let Some(visible) = scope.names.iter().find(|n| *n.name == *path)
+                && let Some(note) = &visible.note
             {
                 lines.push(note.to_string());
             }
@@ -88,8 +89,8 @@ fn name(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Option<(Span, S
     if first.template {
         // For a path to a member, the type of the path is more specific than that of the declaration.
         let kind = types::describe_type(&first.schema);
-        let known = matches!(lines.first(), Some(line) if line.contains(&format!("type: `{kind}`")));
-        if !known && kind != "anything" {
+        let is_described = matches!(lines.first(), Some(line) if line.contains(&format!("type: `{kind}`")));
+        if !is_described && kind != "anything" {
             lines.push(format!("type here: `{kind}`"));
         }
         if first.to.is_none() {
@@ -104,18 +105,18 @@ fn name(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Option<(Span, S
 
 /// The properties of a schema other than its type.
 fn describe_constraints(schema: &ValueType) -> Vec<String> {
-    let written = |value: &Value| serde_json::to_string(value).unwrap_or_default();
+    let to_json = |value: &Value| serde_json::to_string(value).unwrap_or_default();
     let mut out = Vec::new();
     if let Some(default) = schema.schema_keyword("default") {
-        out.push(format!("default: `{}`", written(default)));
+        out.push(format!("default: `{}`", to_json(default)));
     }
     if let Some(example) = first_example(schema) {
-        out.push(format!("example: `{}`", written(example)));
+        out.push(format!("example: `{}`", to_json(example)));
     }
     let mut limits = Vec::new();
     for key in ["minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "pattern", "format"] {
         if let Some(limit) = schema.schema_keyword(key) {
-            limits.push(format!("{key} `{}`", written(limit)));
+            limits.push(format!("{key} `{}`", to_json(limit)));
         }
     }
     if !limits.is_empty() {
@@ -133,44 +134,46 @@ fn first_example(schema: &ValueType) -> Option<&Value> {
     schema.schema_keyword("example")
 }
 
-/// A value with a meaning in the format: one of several allowed words, or the model of an agent.
-fn value(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Option<(Span, String)> {
+/// Describes a value with a meaning in the format: one of several allowed words, or the model of an agent.
+fn describe_value(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Option<(Span, String)> {
     let root = analysis.yaml_tree(file)?;
-    let spot = find_position(root, offset);
-    let TreeElement::Value(text) = spot.on else { return None };
+    let position = find_position(root, offset);
+    let TreeElement::Value(text) = position.element else { return None };
     let dialect = analysis.dialect(file)?.name();
-    let (last, above) = spot.path.split_last()?;
+    let (last, parent_path) = position.path.split_last()?;
     let PathStep::Key(name) = last else { return None };
-    let model = match (name.as_str(), above.last()) {
-        ("name" | "provider", Some(PathStep::Key(key))) if key == "model" => completion::written_model(spot.within),
-        ("model", _) => model_below(spot.within),
+    let model = match (name.as_str(), parent_path.last()) {
+        ("name" | "provider", Some(PathStep::Key(key))) if key == "model" => {
+            completion::parse_model_name(position.container)
+        }
+        ("model", _) => model_of_mapping(position.container),
         _ => None,
     };
     if let Some((provider, model)) = model {
         return Some((text.content_span(), describe_model(&provider, &model)));
     }
-    let words = values_at(dialect, root, &schema_segments(&spot.path));
+    let words = values_at(dialect, root, &schema_segments(&position.path));
     if !words.iter().any(|word| *word.text.trim_matches('"') == *text.value) {
         return None;
     }
-    let mut shown = format!("**{}** · value of `{name}`", text.value);
-    let keys = keys_at(dialect, root, &schema_segments(above));
+    let mut description = format!("**{}** · value of `{name}`", text.value);
+    let keys = keys_at(dialect, root, &schema_segments(parent_path));
     if let Some(key) = keys.iter().find(|k| k.name == *name)
         && !key.description.is_empty()
     {
-        shown.push_str(&format!("\n\n{}", key.description));
+        description.push_str(&format!("\n\n{}", key.description));
     }
     if words.len() > 1 {
         let all: Vec<String> = words.iter().map(|word| format!("`{}`", word.text)).collect();
         let rest = if words.iter().any(|word| word.open) { ", or another" } else { "" };
-        shown.push_str(&format!("\n\none of {}{rest}", all.join(", ")));
+        description.push_str(&format!("\n\none of {}{rest}", all.join(", ")));
     }
-    Some((text.content_span(), shown))
+    Some((text.content_span(), description))
 }
 
 /// The model in the `model` key of a mapping, as provider and name.
-fn model_below(within: &YamlNode) -> Option<(String, String)> {
-    completion::written_model(&within.as_mapping()?.get("model")?.value)
+fn model_of_mapping(mapping: &YamlNode) -> Option<(String, String)> {
+    completion::parse_model_name(&mapping.as_mapping()?.get("model")?.value)
 }
 
 /// Describes a model, and the key of its provider.
@@ -183,8 +186,8 @@ fn describe_model(provider: &str, model: &str) -> String {
     format!("**{model}** · model of `{provider}`\n\n{key}")
 }
 
-/// A word of the template language: a block, a helper, a filter.
-fn word(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Option<(Span, String)> {
+/// Describes a word of the template language: a block, a helper, a filter.
+fn describe_word(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Option<(Span, String)> {
     let scope = analysis.scope_at(file, offset)?;
     let mut tokens = semantic_tokens::list_tokens(analysis, file).into_iter();
     let token =
@@ -193,14 +196,14 @@ fn word(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Option<(Span, S
     let word = words::find_word(scope.policy, scope.condition, text)?;
     let mut text = format!("**{}**\n\n{}", word.name, word.about);
     if word.name == "this"
-        && let Some(inside) = analysis.facts().insides.iter().find(|inside| location_touches(inside.at, file, offset))
+        && let Some(path) = analysis.facts().block_paths.iter().find(|path| location_touches(path.at, file, offset))
     {
-        text.push_str(&format!("\n\ntype: `{}`", types::describe_type(&inside.start)));
+        text.push_str(&format!("\n\ntype: `{}`", types::describe_type(&path.start)));
     }
     Some((token.span, text))
 }
 
-/// Describes whether there is a value.
+/// Describes whether a name has a value.
 pub fn describe_definedness(defined: ValuePresence) -> &'static str {
     match defined {
         ValuePresence::Always => "always defined here",
@@ -209,23 +212,23 @@ pub fn describe_definedness(defined: ValuePresence) -> &'static str {
     }
 }
 
-/// Describes a declaration: its kind, its type, its origin.
-fn describe_declaration(analysis: &FolderAnalysis, d: &NameDeclaration, from: FileId) -> String {
-    let mut out = format!("**{}** · {}", d.name, kind_label(d.kind));
-    let kind = types::describe_type(&d.schema);
+/// Describes a declaration: its kind, its type, its place. `from`: the file with the cursor.
+fn describe_declaration(analysis: &FolderAnalysis, declaration: &NameDeclaration, from: FileId) -> String {
+    let mut out = format!("**{}** · {}", declaration.name, kind_label(declaration.kind));
+    let kind = types::describe_type(&declaration.schema);
     if kind != "anything" {
         out.push_str(&format!("\n\ntype: `{kind}`"));
     }
-    if let Some(note) = &d.note {
+    if let Some(note) = &declaration.note {
         out.push_str(&format!("\n\n{note}"));
     }
-    for more in describe_constraints(&d.schema) {
-        out.push_str(&format!("\n\n{more}"));
+    for constraint in describe_constraints(&declaration.schema) {
+        out.push_str(&format!("\n\n{constraint}"));
     }
-    if let Some(source) = analysis.source_file(d.at.file) {
-        let line = source.line_column(d.at.span.start).line;
+    if let Some(source) = analysis.source_file(declaration.at.file) {
+        let line = source.line_column(declaration.at.span.start).line;
         let name = std::path::Path::new(source.name()).file_name().unwrap_or_default().to_string_lossy();
-        let place = if d.at.file == from { format!("line {line}") } else { format!("{name}:{line}") };
+        let place = if declaration.at.file == from { format!("line {line}") } else { format!("{name}:{line}") };
         out.push_str(&format!("\n\ndeclared in {place}"));
     }
     out
@@ -247,44 +250,45 @@ pub fn kind_label(kind: DeclarationKind) -> &'static str {
 }
 
 /// Describes a key of the format.
-fn key(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Option<(Span, String)> {
+fn describe_key(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Option<(Span, String)> {
     let root = analysis.yaml_tree(file)?;
-    let spot = find_position(root, offset);
-    let TreeElement::Key(text) = spot.on else { return None };
-    let (_, above) = spot.path.split_last()?;
-    let keys = keys_at(analysis.dialect(file)?.name(), root, &schema_segments(above));
+    let position = find_position(root, offset);
+    let TreeElement::Key(text) = position.element else { return None };
+    let (_, parent_path) = position.path.split_last()?;
+    let keys = keys_at(analysis.dialect(file)?.name(), root, &schema_segments(parent_path));
     let key = keys.into_iter().find(|k| k.name == *text.value && !k.description.is_empty())?;
     Some((text.span, format!("**{}**\n\n{}", key.name, key.description)))
 }
 
 /// Converts a path in a tree to the form that schemas use.
 pub fn schema_segments(path: &[PathStep]) -> Vec<SchemaSegment> {
-    let one = |step: &PathStep| match step {
+    let to_segment = |step: &PathStep| match step {
         PathStep::Key(key) => SchemaSegment::Key(key.clone()),
-        PathStep::Item(at) => SchemaSegment::Item(*at),
+        PathStep::Item(index) => SchemaSegment::Item(*index),
     };
-    path.iter().map(one).collect()
+    path.iter().map(to_segment).collect()
 }
 
 /// The rule in a comment at an offset.
 fn rule_in_comment(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Option<(Span, &'static Rule)> {
     let text = analysis.file_text(file);
-    let at = line_span(text, offset);
-    let written = text.get(at.start as usize..at.end as usize)?;
-    let comment = written.find("# trefoil:")?;
-    let cursor = (offset - at.start) as usize;
-    let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    let start = match written.get(..cursor)?.rfind(|c| !part(c)) {
+    let line_range = line_span(text, offset);
+    let line = text.get(line_range.start as usize..line_range.end as usize)?;
+    let comment_start = line.find("# trefoil:")?;
+    let cursor = (offset - line_range.start) as usize;
+    // The rule's name is the word at the cursor.
+    let is_name_char = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let start = match line.get(..cursor)?.rfind(|c| !is_name_char(c)) {
         Some(before) => before + 1,
         None => 0,
     };
-    let end = match written.get(cursor..)?.find(|c| !part(c)) {
+    let end = match line.get(cursor..)?.find(|c| !is_name_char(c)) {
         Some(length) => cursor + length,
-        None => written.len(),
+        None => line.len(),
     };
-    let rule = find_rule(written.get(start..end)?)?;
-    if start <= comment {
+    let rule = find_rule(line.get(start..end)?)?;
+    if start <= comment_start {
         return None;
     }
-    Some((Span::new(at.start + start as u32, at.start + end as u32), rule))
+    Some((Span::new(line_range.start + start as u32, line_range.start + end as u32), rule))
 }

@@ -123,7 +123,7 @@ impl<'a> OriginSearch<'a> {
     }
     /// The key with the input of the call at a place.
     fn call_input(&self, at: Location) -> Option<Location> {
-        let call = find_position(self.analysis.yaml_tree(at.file)?, at.span.start).within.as_mapping()?;
+        let call = find_position(self.analysis.yaml_tree(at.file)?, at.span.start).container.as_mapping()?;
         let input = first_entry(call, &["input", "input_template", "inputs"])?;
         Some(Location::new(at.file, input.key.content_span()))
     }
@@ -147,7 +147,7 @@ impl<'a> OriginSearch<'a> {
         for mention in self.analysis.mentions_in(self.file) {
             if !mention.template
                 && mention.to == Some(state)
-                && let Some(transition) = find_position(self.root, mention.at.span.start).within.as_mapping()
+                && let Some(transition) = find_position(self.root, mention.at.span.start).container.as_mapping()
                 && let Some(entry) = transition.get("feedback")
             {
                 out.push(self.key_location(entry));
@@ -191,7 +191,7 @@ impl<'a> OriginSearch<'a> {
         let agent = self.key_location(agent);
         for mention in self.analysis.mentions_in(self.file) {
             if !mention.template && mention.to == Some(agent) {
-                out.extend(self.loop_list(find_position(self.root, mention.at.span.start).within));
+                out.extend(self.loop_list(find_position(self.root, mention.at.span.start).container));
             }
         }
         out
@@ -219,7 +219,7 @@ impl<'a> OriginSearch<'a> {
     /// The mapping of a state or node.
     fn body(&self, at: Location) -> Option<&'a YamlMapping> {
         let root = self.analysis.yaml_tree(at.file)?;
-        let within = find_position(root, at.span.start).within.as_mapping()?;
+        let within = find_position(root, at.span.start).container.as_mapping()?;
         match within.entries.iter().find(|e| e.key.content_span() == at.span) {
             Some(entry) => entry.value.as_mapping(),
             // A state in a list contains its own name.

@@ -146,7 +146,7 @@ fn valid(new: &str) -> Result<(), String> {
 /// Whether the place is an unquoted scalar.
 fn plain(analysis: &FolderAnalysis, at: Location) -> bool {
     let Some(root) = analysis.yaml_tree(at.file) else { return false };
-    match find_position(root, at.span.start).on {
+    match find_position(root, at.span.start).element {
         TreeElement::Key(text) | TreeElement::Value(text) => {
             text.style == YamlStyle::Plain && text.content_span() == at.span
         }

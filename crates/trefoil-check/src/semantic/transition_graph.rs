@@ -23,7 +23,7 @@ struct TransitionTargets {
 
 impl TransitionTargets {
     fn add_intended_targets(&mut self, facts: &Facts, from: Location, places: &IndexVec<StateId, Location>) {
-        for lead in &facts.leads {
+        for lead in &facts.broken_transitions {
             if lead.from != from {
                 continue;
             }

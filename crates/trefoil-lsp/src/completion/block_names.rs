@@ -60,7 +60,7 @@ pub fn complete_in_block(
 
 /// The path of a block that an offset is in.
 fn inside_at(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Option<&BlockPath> {
-    let all = analysis.facts().insides.iter().filter(|inside| location_touches(inside.at, file, offset));
+    let all = analysis.facts().block_paths.iter().filter(|inside| location_touches(inside.at, file, offset));
     all.min_by_key(|inside| inside.at.span.len())
 }
 

@@ -16,7 +16,7 @@ const WRITTEN: [&str; 2] = ["working", "output"];
 
 /// The paths that a node may write to: those that are read but not written yet, those with its own name, those that
 /// other nodes write.
-pub fn writable_paths(analysis: &FolderAnalysis, file: FileId, spot: &TreePosition<'_>) -> Vec<CompletionItem> {
+pub fn writable_paths(analysis: &FolderAnalysis, file: FileId, position: &TreePosition<'_>) -> Vec<CompletionItem> {
     let found = state_paths(analysis, file);
     let mut items: Vec<CompletionItem> = Vec::new();
     for (path, written) in &found {
@@ -24,7 +24,7 @@ pub fn writable_paths(analysis: &FolderAnalysis, file: FileId, spot: &TreePositi
             offer_path(&mut items, path, "not written yet");
         }
     }
-    if let [.., PathStep::Key(name), _] = spot.path.as_slice() {
+    if let [.., PathStep::Key(name), _] = position.path.as_slice() {
         for root in WRITTEN {
             offer_path(&mut items, &format!("{root}.{name}"), "");
         }
@@ -84,8 +84,8 @@ fn state_path(text: &str, segment: Span, lost: bool) -> Option<&str> {
 }
 
 /// The properties that a schema declares but does not require yet, if the cursor is in its `required`.
-pub fn requirable_properties(root: &YamlNode, spot: &TreePosition<'_>) -> Vec<CompletionItem> {
-    let path = match spot.path.as_slice() {
+pub fn requirable_properties(root: &YamlNode, position: &TreePosition<'_>) -> Vec<CompletionItem> {
+    let path = match position.path.as_slice() {
         [above @ .., PathStep::Key(key), PathStep::Item(_)] | [above @ .., PathStep::Key(key)] if key == "required" => {
             above
         }
@@ -109,8 +109,8 @@ pub fn requirable_properties(root: &YamlNode, spot: &TreePosition<'_>) -> Vec<Co
 }
 
 /// The allowed values of a property, if the cursor is in its `default`.
-pub fn default_values(root: &YamlNode, spot: &TreePosition<'_>) -> Vec<CompletionItem> {
-    let Some((PathStep::Key(key), above)) = spot.path.split_last() else { return Vec::new() };
+pub fn default_values(root: &YamlNode, position: &TreePosition<'_>) -> Vec<CompletionItem> {
+    let Some((PathStep::Key(key), above)) = position.path.split_last() else { return Vec::new() };
     if key != "default" {
         return Vec::new();
     }

@@ -8,8 +8,8 @@ use crate::analysis::{FolderAnalysis, location_touches};
 use crate::cursor::{PathStep, TreePosition, walk_nodes};
 use crate::highlight::path_to;
 
-/// Common models by provider, for the first agent of a folder. Any other model works as well.
-const USUAL: &[(&str, &[&str])] = &[
+/// Common models by provider, because the first agent of a folder finds no models in other files. Any other model works as well.
+const COMMON_MODELS: &[(&str, &[&str])] = &[
     ("openai", &["gpt-5.4", "gpt-5.4-mini", "gpt-4o", "gpt-4o-mini"]),
     ("anthropic", &["claude-opus-4-6", "claude-sonnet-4-6", "claude-haiku-4-5"]),
     ("mistral", &["mistral-large-latest", "mistral-small-latest"]),
@@ -20,7 +20,7 @@ const USUAL: &[(&str, &[&str])] = &[
 
 /// The models of a folder, as provider and name, in the order of the files.
 pub fn list_models(analysis: &FolderAnalysis) -> Vec<(String, String)> {
-    let mut out: Vec<(String, String)> = Vec::new();
+    let mut models: Vec<(String, String)> = Vec::new();
     let mut files: Vec<FileId> = analysis.list_files().map(|(_, file)| file).collect();
     files.sort();
     for file in files {
@@ -29,13 +29,13 @@ pub fn list_models(analysis: &FolderAnalysis) -> Vec<(String, String)> {
             if let Some(mapping) = node.as_mapping()
                 && let Some(entry) = mapping.get("model")
                 && let Some(model) = parse_model_name(&entry.value)
-                && !out.contains(&model)
+                && !models.contains(&model)
             {
-                out.push(model);
+                models.push(model);
             }
         }
     }
-    out
+    models
 }
 
 /// Reads a model: `openai:gpt-5.4`, or separate keys for provider and name.
@@ -50,20 +50,21 @@ pub fn parse_model_name(node: &YamlNode) -> Option<(String, String)> {
     Some((provider.value.to_string(), name.value.to_string()))
 }
 
-/// Names of models, if the cursor is in one.
-pub fn model_names(analysis: &FolderAnalysis, dialect: &str, spot: &TreePosition<'_>) -> Vec<CompletionItem> {
+/// The names of models, if the cursor is at the name of one.
+pub fn model_names(analysis: &FolderAnalysis, dialect: &str, position: &TreePosition<'_>) -> Vec<CompletionItem> {
     let mut items: Vec<CompletionItem> = Vec::new();
+    // The innermost key, and the one above it.
     let mut keys: Vec<&str> = Vec::new();
-    for step in spot.path.iter().rev().take(2) {
+    for step in position.path.iter().rev().take(2) {
         if let PathStep::Key(key) = step {
             keys.push(key);
         }
     }
     match keys.as_slice() {
         ["name", "model"] => {
-            let written = written_provider(spot.within);
+            let chosen_provider = sibling_provider(position.container);
             for (provider, name, note) in known_models(analysis) {
-                if written.is_none() || written == Some(&*provider) {
+                if chosen_provider.is_none() || chosen_provider == Some(&*provider) {
                     offer(&mut items, CompletionItem::new(name, CompletionKind::Value).detail(note));
                 }
             }
@@ -83,12 +84,12 @@ pub fn model_names(analysis: &FolderAnalysis, dialect: &str, spot: &TreePosition
 fn known_models(analysis: &FolderAnalysis) -> Vec<(String, String, &'static str)> {
     let mut models = Vec::new();
     for (provider, name) in list_models(analysis) {
-        // The model that is being written is skipped.
+        // Skips the model at the cursor, which is being written.
         if !name.is_empty() && !name.contains(super::STAND_IN) {
             models.push((provider, name, "in this folder"));
         }
     }
-    for (provider, names) in USUAL {
+    for (provider, names) in COMMON_MODELS {
         for name in *names {
             models.push(((*provider).to_owned(), (*name).to_owned(), "usual"));
         }
@@ -96,19 +97,22 @@ fn known_models(analysis: &FolderAnalysis) -> Vec<(String, String, &'static str)
     models
 }
 
-/// The provider next to the name of a model.
-fn written_provider(within: &YamlNode) -> Option<&str> {
-    Some(&within.as_mapping()?.get("provider")?.value.as_string()?.value)
+/// The provider that the mapping with the name of a model has.
+fn sibling_provider(mapping: &YamlNode) -> Option<&str> {
+    Some(&mapping.as_mapping()?.get("provider")?.value.as_string()?.value)
 }
 
 /// The environment variables in the folder's texts, except the one at an offset.
 pub fn variable_items(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Vec<CompletionItem> {
-    let names = variable_names(analysis, |at| location_touches(at, file, offset)).into_iter();
-    names.map(|name| CompletionItem::new(name, CompletionKind::Property).detail("read elsewhere")).collect()
+    let mut items = Vec::new();
+    for name in variable_names(analysis, |at| location_touches(at, file, offset)) {
+        items.push(CompletionItem::new(name, CompletionKind::Property).detail("read elsewhere"));
+    }
+    items
 }
 
-/// The environment variables in the folder's texts, by name, except those at some places.
-pub fn variable_names(analysis: &FolderAnalysis, except: impl Fn(Location) -> bool) -> Vec<&str> {
+/// The environment variables in the folder's texts, by name, except at the places that `is_excluded`.
+pub fn variable_names(analysis: &FolderAnalysis, is_excluded: impl Fn(Location) -> bool) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for mention in &analysis.facts().mentions {
         if !mention.template || mention.to.is_some() {
@@ -118,7 +122,7 @@ pub fn variable_names(analysis: &FolderAnalysis, except: impl Fn(Location) -> bo
         if let Some(name) = path.strip_prefix("env.")
             && !name.is_empty()
             && !name.contains('.')
-            && !except(mention.at)
+            && !is_excluded(mention.at)
         {
             names.push(name);
         }
@@ -128,25 +132,28 @@ pub fn variable_names(analysis: &FolderAnalysis, except: impl Fn(Location) -> bo
     names
 }
 
-/// The texts with which the folder's conditions compare a path, except the one at an offset.
-pub fn compared_with(analysis: &FolderAnalysis, path: &str, file: FileId, offset: u32) -> Vec<String> {
-    let mut out: Vec<String> = Vec::new();
+/// The texts with which the folder's conditions compare a path, except the one at an offset. Numbers are no texts.
+pub fn compared_texts(analysis: &FolderAnalysis, path: &str, file: FileId, offset: u32) -> Vec<String> {
+    let mut texts: Vec<String> = Vec::new();
     for scope in &analysis.facts().scopes {
         if !scope.condition {
             continue;
         }
         for (start, word) in compared_words(analysis.text_at(scope.at), path) {
             let start = scope.at.span.start + start as u32;
-            let here = scope.at.file == file && (start..=start + word.len() as u32 + 2).contains(&offset);
-            if !here && word.parse::<f64>().is_err() && !out.iter().any(|known| known == word) {
-                out.push(word.to_owned());
+            // The word may be in quotes.
+            let end = start + word.len() as u32 + 2;
+            let is_at_offset = scope.at.file == file && (start..=end).contains(&offset);
+            let is_number = word.parse::<f64>().is_ok();
+            if !is_at_offset && !is_number && !texts.iter().any(|known| known == word) {
+                texts.push(word.to_owned());
             }
         }
     }
-    out
+    texts
 }
 
-/// The words with which a condition compares a path, and where the right sides start.
+/// The words with which a condition compares a path, each with the offset of the right side of its comparison.
 fn compared_words<'t>(condition: &'t str, path: &str) -> Vec<(usize, &'t str)> {
     let mut words = Vec::new();
     for operator in ["==", "!="] {

@@ -12,7 +12,7 @@ mod tag;
 mod template;
 
 pub use folder_values::variable_names;
-pub use folder_values::{list_models, parse_model_name as written_model};
+pub use folder_values::{list_models, parse_model_name};
 pub use structure::named_by;
 pub use tag::in_tag;
 

@@ -89,7 +89,7 @@ fn handed_on(around: &TagCursor<'_>, scope: &Scope, done: &[&str]) -> Vec<Comple
 
 /// The scalar below the key at a place.
 fn value_of_key(root: &YamlNode, key: Span) -> Option<&YamlText> {
-    let mapping = find_position(root, key.start).within.as_mapping()?;
+    let mapping = find_position(root, key.start).container.as_mapping()?;
     let entry = mapping.entries.iter().find(|e| e.key.content_span() == key)?;
     let (_, value) = entry.value.as_scalar()?;
     Some(value)

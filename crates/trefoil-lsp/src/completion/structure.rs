@@ -218,9 +218,11 @@ fn first_keys(dialects: &[&str], root: &YamlNode) -> Vec<CompletionItem> {
 
 /// The keys that the mapping at the cursor does not have yet.
 fn keys(analysis: &FolderAnalysis, file: FileId, root: &YamlNode, inside: u32, colon: bool) -> Vec<CompletionItem> {
-    let spot = find_position(root, inside);
-    let (TreeElement::Key(_), Some(there)) = (&spot.on, spot.within.as_mapping()) else { return Vec::new() };
-    let Some((_, above)) = spot.path.split_last() else { return Vec::new() };
+    let position = find_position(root, inside);
+    let (TreeElement::Key(_), Some(there)) = (&position.element, position.container.as_mapping()) else {
+        return Vec::new();
+    };
+    let Some((_, above)) = position.path.split_last() else { return Vec::new() };
     let dialects = dialects(analysis, file, root);
     let [dialect] = dialects.as_slice() else {
         return if above.is_empty() && !colon { first_keys(&dialects, root) } else { Vec::new() };
@@ -264,8 +266,13 @@ fn key_item(key: SchemaKey, colon: bool) -> CompletionItem {
 }
 
 /// The allowed values for an input of the called agent or workflow, if the cursor is in its value.
-fn choices(analysis: &FolderAnalysis, file: FileId, root: &YamlNode, spot: &TreePosition<'_>) -> Vec<CompletionItem> {
-    let Some((PathStep::Key(name), above)) = spot.path.split_last() else { return Vec::new() };
+fn choices(
+    analysis: &FolderAnalysis,
+    file: FileId,
+    root: &YamlNode,
+    position: &TreePosition<'_>,
+) -> Vec<CompletionItem> {
+    let Some((PathStep::Key(name), above)) = position.path.split_last() else { return Vec::new() };
     let Some(input) = given(analysis, file, root, above).into_iter().find(|d| *d.name == **name) else {
         return Vec::new();
     };
@@ -353,26 +360,28 @@ fn files(analysis: &FolderAnalysis, file: FileId, dialect: &str) -> Vec<Completi
 
 /// The values for the key at the cursor: names, and words of the format.
 fn values(analysis: &FolderAnalysis, file: FileId, root: &YamlNode, inside: u32) -> Vec<CompletionItem> {
-    let spot = find_position(root, inside);
-    let (TreeElement::Value(_), Some(dialect)) = (&spot.on, dialect(analysis, file, root)) else { return Vec::new() };
-    let key = last_key(&spot.path);
+    let position = find_position(root, inside);
+    let (TreeElement::Value(_), Some(dialect)) = (&position.element, dialect(analysis, file, root)) else {
+        return Vec::new();
+    };
+    let key = last_key(&position.path);
     let mut items = match key {
         Some(key) => declared_names(analysis, file, dialect, key),
         None => Vec::new(),
     };
     match (dialect, key) {
         ("sirenspec", Some("ref")) => items.extend(files(analysis, file, dialect)),
-        ("sirenspec", Some("writes")) => items.extend(file_values::writable_paths(analysis, file, &spot)),
-        (_, Some("required")) => items.extend(file_values::requirable_properties(root, &spot)),
-        (_, Some("default")) => items.extend(file_values::default_values(root, &spot)),
+        ("sirenspec", Some("writes")) => items.extend(file_values::writable_paths(analysis, file, &position)),
+        (_, Some("required")) => items.extend(file_values::requirable_properties(root, &position)),
+        (_, Some("default")) => items.extend(file_values::default_values(root, &position)),
         _ => {}
     }
-    items.extend(choices(analysis, file, root, &spot));
-    items.extend(folder_values::model_names(analysis, dialect, &spot));
+    items.extend(choices(analysis, file, root, &position));
+    items.extend(folder_values::model_names(analysis, dialect, &position));
     if !items.is_empty() && key != Some("model") {
         return items;
     }
-    let words = values_at(dialect, root, &schema_segments(&spot.path)).into_iter();
+    let words = values_at(dialect, root, &schema_segments(&position.path)).into_iter();
     let mut of_format: Vec<CompletionItem> =
         words.map(|word| CompletionItem::new(word.text, CompletionKind::Value)).collect();
     if items.is_empty() {

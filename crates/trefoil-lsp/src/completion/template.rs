@@ -249,7 +249,7 @@ const STATUS: [&str; 2] = ["success", "failed"];
 /// The values for a comparison: those used elsewhere, the choices of a person, or the results of a state.
 fn words(around: &TagCursor<'_>, scope: &Scope, path: &str) -> Vec<String> {
     let TagCursor { analysis, file, offset } = *around;
-    let mut out = folder_values::compared_with(analysis, path, file, offset);
+    let mut out = folder_values::compared_texts(analysis, path, file, offset);
     if scope.policy.blocks == BlockSyntax::Handlebars && path.ends_with(".status") {
         for status in STATUS {
             if !out.iter().any(|known| known == status) {

@@ -104,7 +104,7 @@ pub fn pass_inputs(
     callee: Location,
 ) -> Option<CreationProposal> {
     let root = analysis.yaml_tree(at.file)?;
-    let node = find_position(root, at.span.start).within;
+    let node = find_position(root, at.span.start).container;
     let mapping = node.as_mapping()?;
     let key = match dialect {
         "agntz" | "aegis" => "input",

@@ -15,10 +15,10 @@ use crate::cursor::{entry_at, find_position, first_entry, last_key};
 /// Creates what a key refers to.
 pub fn create_missing(analysis: &FolderAnalysis, dialect: &str, at: Location) -> Option<CreationProposal> {
     let root = analysis.yaml_tree(at.file)?;
-    let spot = find_position(root, at.span.start);
-    let key = last_key(&spot.path)?;
+    let position = find_position(root, at.span.start);
+    let key = last_key(&position.path)?;
     let name = analysis.text_at(at);
-    let around = MissingDefinition { analysis, at, root, call: spot.within.as_mapping(), name };
+    let around = MissingDefinition { analysis, at, root, call: position.container.as_mapping(), name };
     if dialect == "sirenspec" && key == "ref" {
         return around.file_at(name);
     }
