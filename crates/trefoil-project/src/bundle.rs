@@ -70,7 +70,7 @@ impl PackedFlow {
     /// The packed form of a flow.
     pub fn of_loaded(loaded: &LoadedTarget) -> PackedFlow {
         let how = &loaded.how;
-        let disk = how.options.door.memory_files().is_none();
+        let disk = how.options.file_access.memory_files().is_none();
         let absolute = |path: &Path| {
             if disk && let Ok(whole) = std::path::absolute(path) {
                 return clean_path(&whole);
@@ -319,7 +319,7 @@ impl Bundle {
             memory.add_file(&path, text.into());
         }
         let options = LoadOptions {
-            door: FileAccess::Memory(Arc::new(memory)),
+            file_access: FileAccess::Memory(Arc::new(memory)),
             allowed: Vec::new(),
             ..self.options(Path::new(""))
         };

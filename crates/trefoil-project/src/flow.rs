@@ -258,7 +258,7 @@ impl FlowOptions {
         entry: impl AsRef<str>,
         files: impl IntoIterator<Item = (P, T)>,
     ) -> Result<Flow> {
-        self.in_memory(files, |door| LoadTarget::parse_at(door, entry.as_ref()))
+        self.in_memory(files, |file_access| LoadTarget::parse_at(file_access, entry.as_ref()))
     }
 
     fn in_memory<P: AsRef<str>, T: Into<String>>(
@@ -273,8 +273,8 @@ impl FlowOptions {
                 return Err(load_refusal(rules::OUTSIDE, message, "use a different relative path for each file"));
             }
         }
-        self.options.door = FileAccess::Memory(Arc::new(memory));
-        let target = target(&self.options.door);
+        self.options.file_access = FileAccess::Memory(Arc::new(memory));
+        let target = target(&self.options.file_access);
         self.load_target(&target)
     }
     fn load_target(mut self, target: &LoadTarget) -> Result<Flow> {

@@ -16,15 +16,15 @@ pub(crate) struct ProjectPath {
 
 /// The real folder of a file. A link has the project of its target, whatever folder it is in: otherwise a file of
 /// another project could be given the permissions of this one.
-pub(crate) fn manifest_folder(door: &FileAccess, file: &Path) -> Option<PathBuf> {
-    door.folder_real(door.resolve_links(file).parent()?)
+pub(crate) fn manifest_folder(file_access: &FileAccess, file: &Path) -> Option<PathBuf> {
+    file_access.folder_real(file_access.resolve_links(file).parent()?)
 }
 
 /// The project file of a real folder.
-pub(crate) fn find_project(door: &FileAccess, folder: &Path) -> Option<ProjectPath> {
-    let path = door.find_up(folder, PROJECT_FILE)?;
+pub(crate) fn find_project(file_access: &FileAccess, folder: &Path) -> Option<ProjectPath> {
+    let path = file_access.find_up(folder, PROJECT_FILE)?;
     let mut shown = path.as_path();
-    if let Some(here) = door.folder_real(Path::new(""))
+    if let Some(here) = file_access.folder_real(Path::new(""))
         && let Ok(relative) = path.strip_prefix(here)
     {
         shown = relative;
@@ -37,7 +37,7 @@ pub(crate) fn find_project(door: &FileAccess, folder: &Path) -> Option<ProjectPa
 const BYTES: u64 = 1 << 20;
 
 /// The contents of a project file. It is untrusted like any other file, so a link must not lead out of the folder.
-pub(crate) fn project_bytes(door: &FileAccess, path: &Path) -> Result<Vec<u8>, AccessRefusal> {
+pub(crate) fn project_bytes(file_access: &FileAccess, path: &Path) -> Result<Vec<u8>, AccessRefusal> {
     let folder = path.parent().map(Path::to_owned);
-    door.allowed_folders(folder).read_file(path, BYTES)
+    file_access.allowed_folders(folder).read_file(path, BYTES)
 }

@@ -21,13 +21,13 @@ impl LoadTarget {
         Self::parse_at(&FileAccess::Disk, text)
     }
     /// The same with another location of files.
-    pub fn parse_at(door: &FileAccess, text: &str) -> Self {
-        if !door.path_exists(Path::new(text))
+    pub fn parse_at(file_access: &FileAccess, text: &str) -> Self {
+        if !file_access.path_exists(Path::new(text))
             && let Some((path, id)) = text.rsplit_once('#')
             && !id.is_empty()
         {
             // In memory, the folder of all files has no name.
-            let path = if path.is_empty() && door.memory_files().is_none() { "." } else { path };
+            let path = if path.is_empty() && file_access.memory_files().is_none() { "." } else { path };
             return Self { path: path.into(), id: Some(id.to_owned()) };
         }
         Self { path: text.into(), id: None }

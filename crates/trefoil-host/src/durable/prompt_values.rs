@@ -243,7 +243,7 @@ async fn entry_of(store: &dyn Store, run: &str, program: &ProgramIdentity, found
 fn real_file(loaded: &LoadedTarget, root: &Path, file: FileId) -> Option<PathBuf> {
     let name = Path::new(loaded.files.get(file)?.name());
     // Files that have changed since were read from the store, where paths are relative to their folder.
-    let in_store = loaded.how.options.door.memory_files().is_some();
+    let in_store = loaded.how.options.file_access.memory_files().is_some();
     let file = if in_store { root.join(name) } else { std::path::absolute(name).ok()? };
     Some(resolve_links(&file))
 }

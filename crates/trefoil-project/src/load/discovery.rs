@@ -174,7 +174,7 @@ fn utf8_names(path: &Path) -> Option<Vec<&str>> {
 /// Links are followed within the allowed folders, each folder once.
 pub(super) fn find_manifests(loader: &mut FileLoader, search: &FolderSearch<'_>) -> FolderContents {
     let mut found = FolderContents::default();
-    if let Some(memory) = loader.options.door.memory_files() {
+    if let Some(memory) = loader.options.file_access.memory_files() {
         found.with_memory(memory, search);
         return found;
     }

@@ -141,9 +141,9 @@ impl FileLoader {
     /// Reads and parses a file named by the operator, unless it was already read. Its name in messages is the `path` of
     /// the first call.
     pub fn load_manifest(&mut self, path: &Path) -> Arc<LoadedManifest> {
-        let real = self.options.door.resolve_links(path);
+        let real = self.options.file_access.resolve_links(path);
         self.manifest_at(path, real, |loader| {
-            loader.options.door.read_named_file(path, loader.options.limits.bytes as u64)
+            loader.options.file_access.read_named_file(path, loader.options.limits.bytes as u64)
         })
     }
     /// The same for a file to which another file refers. `path` is its name in messages, `at` its location.
@@ -191,8 +191,10 @@ impl FileLoader {
     }
     /// Reads a text that the operator named.
     pub fn named_text(&mut self, path: &Path) -> Result<SourceFile, Diagnostic> {
-        let real = self.options.door.resolve_links(path);
-        self.source(path, &real, |loader| loader.options.door.read_named_file(path, loader.options.limits.bytes as u64))
+        let real = self.options.file_access.resolve_links(path);
+        self.source(path, &real, |loader| {
+            loader.options.file_access.read_named_file(path, loader.options.limits.bytes as u64)
+        })
     }
     /// The text of a file to which another file refers, from an editor's buffer or from disk.
     pub fn text_in(&self, rooms: &AllowedFolders, at: &Path) -> Result<String, AccessRefusal> {
@@ -209,17 +211,17 @@ impl FileLoader {
         if let Some(known) = self.rooms.get(folder) {
             return known.clone();
         }
-        let door = &self.options.door;
+        let file_access = &self.options.file_access;
         let by_project = match self.options.allowed_by_projects {
             true => settings::find_settings(folder, false).settings.allowed,
             false => Vec::new(),
         };
         let mut allowed = Vec::new();
         for outside in self.options.allowed.iter().chain(&by_project) {
-            allowed.extend(door.folder_real(outside));
+            allowed.extend(file_access.folder_real(outside));
         }
-        allowed.push(door.project_of(folder, whole));
-        let rooms = Arc::new(door.allowed_folders(allowed));
+        allowed.push(file_access.project_of(folder, whole));
+        let rooms = Arc::new(file_access.allowed_folders(allowed));
         self.rooms.insert(folder.to_owned(), rooms.clone());
         rooms
     }
@@ -291,7 +293,7 @@ impl FileLoader {
             _ => (rules::UNREADABLE, format!("`{name}` cannot be read: {}", why.reason_text()), why.help_text()),
         };
         let near = match why {
-            AccessRefusal::NotThere => self.options.door.name_like(path),
+            AccessRefusal::NotThere => self.options.file_access.name_like(path),
             _ => None,
         };
         let help = match near {

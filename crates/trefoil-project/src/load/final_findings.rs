@@ -45,7 +45,7 @@ impl FileLoader {
         if let Some(known) = self.projects.known_of(file) {
             return known;
         }
-        let folder = manifest_folder(&self.options.door, Path::new(self.read_files().get(file)?.name()));
+        let folder = manifest_folder(&self.options.file_access, Path::new(self.read_files().get(file)?.name()));
         let project = folder.and_then(|folder| self.project_of_folder(folder));
         self.projects.remember_of(file, project.clone());
         project
@@ -55,7 +55,7 @@ impl FileLoader {
         if let Some(known) = self.projects.cached_project(&folder) {
             return known;
         }
-        let Some(found) = find_project(&self.options.door, &folder) else {
+        let Some(found) = find_project(&self.options.file_access, &folder) else {
             self.projects.cache_project(folder, None);
             return None;
         };
@@ -80,13 +80,13 @@ impl FileLoader {
         if matches!(&self.options.checks, Some(checks) if checks.without_project) {
             return None;
         }
-        let owner = find_project(&self.options.door, folder)?.path.parent()?.to_owned();
+        let owner = find_project(&self.options.file_access, folder)?.path.parent()?.to_owned();
         let project = self.project_of_folder(folder.to_owned())?;
         ignore_patterns(&owner, project.exclude.iter().map(String::as_str))
     }
     fn read_project(&mut self, found: &ProjectPath) -> ProjectFile {
         let mut findings = Vec::new();
-        let project = match project_bytes(&self.options.door, &found.path) {
+        let project = match project_bytes(&self.options.file_access, &found.path) {
             Ok(bytes) => {
                 let file = SourceFile::from_bytes(found.name.clone(), bytes);
                 let id = self.add_file(file.clone());
@@ -101,10 +101,10 @@ impl FileLoader {
                 let folder = found.path.parent().unwrap_or(Path::new(""));
                 let mut project = project::read_project_file(id, folder, &file, &mut findings);
                 // A check must not trust it, so it may only name files in its own folder.
-                let rooms = self.options.door.allowed_folders([folder.to_owned()]);
+                let rooms = self.options.file_access.allowed_folders([folder.to_owned()]);
                 for tool in &mut project.supplied.tools {
                     if let Some(flow) = &tool.flow
-                        && rooms.check_file(&LoadTarget::parse_at(&self.options.door, flow).path).is_err()
+                        && rooms.check_file(&LoadTarget::parse_at(&self.options.file_access, flow).path).is_err()
                     {
                         tool.flow = None;
                     }
@@ -232,9 +232,9 @@ impl FileLoader {
         if let Some(known) = self.flows_of_tools.get(flow) {
             return known.clone();
         }
-        let LoadOptions { door, allowed, overlay, cache, limits, .. } = self.options.clone();
-        let target = LoadTarget::parse_at(&door, flow);
-        let options = LoadOptions { door, allowed, overlay, cache, limits, ..LoadOptions::default() };
+        let LoadOptions { file_access, allowed, overlay, cache, limits, .. } = self.options.clone();
+        let target = LoadTarget::parse_at(&file_access, flow);
+        let options = LoadOptions { file_access, allowed, overlay, cache, limits, ..LoadOptions::default() };
         let seen = match super::load_target(&target, &options) {
             Ok(loaded) => {
                 let (program, files) = (loaded.program.clone(), loaded.files.clone());

@@ -110,12 +110,12 @@ impl LoadedFolder {
     fn start(loader: &mut FileLoader, root: &Path, named: &[PathBuf], whole: bool) -> (Self, BTreeSet<FileId>) {
         let mut folder = Self {
             root: root.to_owned(),
-            real: loader.options.door.folder_real(root).unwrap_or_else(|| root.to_owned()),
+            real: loader.options.file_access.folder_real(root).unwrap_or_else(|| root.to_owned()),
             whole,
             facts: loader.options.facts(),
             ..Self::default()
         };
-        let project = loader.options.door.project_of(&folder.real, folder.whole_folder());
+        let project = loader.options.file_access.project_of(&folder.real, folder.whole_folder());
         folder.projects.push(project);
         let mut named_ids = BTreeSet::new();
         for path in named {
@@ -134,7 +134,7 @@ impl LoadedFolder {
     fn folder_of(&self, loader: &FileLoader, document: &str) -> PathBuf {
         let path = file_access::clean_path(&self.real.join(document));
         if let Some(folder) = path.parent()
-            && let Some(real) = loader.options.door.folder_real(folder)
+            && let Some(real) = loader.options.file_access.folder_real(folder)
         {
             return real;
         }
@@ -143,7 +143,7 @@ impl LoadedFolder {
     /// The real folder of a document itself, whose project decides what it may read: a link has the project of its target.
     fn home_of(&self, loader: &FileLoader, document: &str) -> PathBuf {
         let path = file_access::clean_path(&self.real.join(document));
-        manifest_folder(&loader.options.door, &path).unwrap_or_else(|| self.folder_of(loader, document))
+        manifest_folder(&loader.options.file_access, &path).unwrap_or_else(|| self.folder_of(loader, document))
     }
     /// The folders that paths in a document may lead into.
     fn rooms_of(&self, loader: &mut FileLoader, document: &str) -> Arc<AllowedFolders> {
@@ -162,7 +162,7 @@ impl LoadedFolder {
             return *known;
         }
         // An unmarked folder within this one belongs to this project, whichever of the two was named.
-        let root = loader.options.door.project_of(&folder, Some(&*self.real));
+        let root = loader.options.file_access.project_of(&folder, Some(&*self.real));
         let project = match self.projects.iter().position(|known| *known == root) {
             Some(known) => known as u32,
             None => {
@@ -388,7 +388,7 @@ impl LoadedFolder {
                     }
                 };
                 let d = Diagnostic::new_error(rules::OUTSIDE, need.location, message);
-                if loader.options.door.memory_files().is_some() {
+                if loader.options.file_access.memory_files().is_some() {
                     d.with_help("name one of the files that the flow was made of")
                 } else {
                     let own = self.home_of(loader, &document.path);
@@ -592,7 +592,7 @@ pub(super) fn folder_of(file: &Path) -> PathBuf {
 
 /// The programs at a path with the flows of their entries; manifests with load errors are skipped.
 pub(super) fn load_programs(loader: &mut FileLoader, path: &Path) -> Vec<(Program, Vec<FlowId>)> {
-    let made = if loader.options.door.is_folder(path) {
+    let made = if loader.options.file_access.is_folder(path) {
         let folder = LoadedFolder::read_whole_folder(loader, path, &[]);
         folder.compile_entries(&folder.document_indices(&folder.listed))
     } else {

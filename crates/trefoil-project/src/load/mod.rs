@@ -82,7 +82,7 @@ pub struct LoadOptions {
     /// The receiver of progress reports.
     pub progress: Option<CheckProgress>,
     /// The location of the files.
-    pub door: FileAccess,
+    pub file_access: FileAccess,
 }
 
 /// Called often with the progress of a check.

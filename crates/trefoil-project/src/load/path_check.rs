@@ -171,7 +171,7 @@ fn groups(loader: &mut FileLoader, paths: &[String], found: &mut DiagnosticList)
     let mut useless = BTreeSet::new();
     for path in paths {
         let path = PathBuf::from(path);
-        if loader.options.door.is_folder(&path) {
+        if loader.options.file_access.is_folder(&path) {
             group(loader, &mut groups, &path).everything = true;
         } else {
             let manifest = loader.load_manifest(&path);
@@ -189,7 +189,7 @@ fn groups(loader: &mut FileLoader, paths: &[String], found: &mut DiagnosticList)
 }
 
 fn group<'g>(loader: &FileLoader, groups: &'g mut Vec<FolderGroup>, root: &Path) -> &'g mut FolderGroup {
-    let real = loader.options.door.folder_real(root).unwrap_or_else(|| root.to_owned());
+    let real = loader.options.file_access.folder_real(root).unwrap_or_else(|| root.to_owned());
     let at = match groups.iter().position(|group| group.real == real) {
         Some(at) => at,
         None => {

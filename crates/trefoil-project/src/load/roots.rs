@@ -45,7 +45,7 @@ pub(super) fn find_entry(
     target: &LoadTarget,
     found: &mut DiagnosticList,
 ) -> Option<LoweredEntry> {
-    if loader.options.door.is_folder(&target.path) {
+    if loader.options.file_access.is_folder(&target.path) {
         let folder = LoadedFolder::read_whole_folder(loader, &target.path, &[]);
         // The run may not need the unreadable part; if it does, that is a separate error.
         found.extend(folder.unseen.iter().map(|d| Diagnostic { severity: FindingSeverity::Warning, ..d.clone() }));
@@ -152,7 +152,7 @@ fn heavy_patterns(program: &Program) -> Option<Diagnostic> {
 
 /// The file of the manifest that a target means, without checking it; `None` if it means none, or several.
 pub(super) fn find_target_file(loader: &mut FileLoader, target: &LoadTarget) -> Option<PathBuf> {
-    if !loader.options.door.is_folder(&target.path) {
+    if !loader.options.file_access.is_folder(&target.path) {
         return Some(target.path.clone());
     }
     let folder = LoadedFolder::read_whole_folder(loader, &target.path, &[]);
@@ -251,7 +251,7 @@ fn unknown_id(loader: &mut FileLoader, folder: &LoadedFolder, path: &Path, id: &
 
 /// The manifests of a folder that no other manifest references, each as a target. For a file, the file itself.
 pub(super) fn find_root_targets(loader: &mut FileLoader, path: &Path) -> Vec<LoadTarget> {
-    if !loader.options.door.is_folder(path) {
+    if !loader.options.file_access.is_folder(path) {
         return vec![LoadTarget { path: path.to_owned(), id: None }];
     }
     let folder = LoadedFolder::read_whole_folder(loader, path, &[]);

@@ -209,8 +209,12 @@ fn project_of(target: &Path) -> Option<ProjectPath> {
 }
 
 fn folder_of(target: &Path) -> Option<PathBuf> {
-    let door = FileAccess::Disk;
-    if file_access::is_folder(target) { file_access::folder_real(target) } else { manifest_folder(&door, target) }
+    let file_access = FileAccess::Disk;
+    if file_access::is_folder(target) {
+        file_access::folder_real(target)
+    } else {
+        manifest_folder(&file_access, target)
+    }
 }
 
 /// The settings for a manifest, or for a folder itself: the user's, then the project's if it is trusted.
