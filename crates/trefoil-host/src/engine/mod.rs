@@ -123,7 +123,7 @@ struct EngineParts {
     /// The settings of its runs.
     spec: RunSpec,
     /// Shared by engines with other parts, because a host limit applies to all runs.
-    places: Arc<CallPermits>,
+    call_permits: Arc<CallPermits>,
     recovery: RecoveryPolicy,
     /// The run to resume.
     begun: Option<Arc<ResumeStart>>,
@@ -257,8 +257,8 @@ impl Engine {
     /// engines derived from them. Default: 64 concurrent calls. Further calls wait in a queue. The embedded model and
     /// scripted answers do not wait.
     pub fn host_limits(self, limits: &HostLimits) -> Self {
-        let places = Arc::new(CallPermits::new(limits));
-        self.with_parts(|parts| parts.places = places)
+        let call_permits = Arc::new(CallPermits::new(limits));
+        self.with_parts(|parts| parts.call_permits = call_permits)
     }
     /// Names what the command line allows, so that the commands that continue a run can name it, too. Allows nothing.
     pub fn permissions(self, permissions: GivenPermissions) -> Self {

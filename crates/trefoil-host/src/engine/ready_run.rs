@@ -53,7 +53,7 @@ pub struct ReadyRun {
     elsewhere: Vec<NonDefaultAddress>,
     script: Option<Arc<Scripted>>,
     /// The queue of model calls.
-    places: Option<Arc<CallPermits>>,
+    call_permits: Option<Arc<CallPermits>>,
     recovery: RecoveryPolicy,
     hosts: RunHosts,
     /// The share of the calling run's allowance, if this run is a tool call.
@@ -127,7 +127,7 @@ impl ReadyRun {
             answers_from: aimed.from.clone(),
             elsewhere,
             script,
-            places: if is_rehearsal(&aimed.from) { None } else { Some(parts.places.clone()) },
+            call_permits: if is_rehearsal(&aimed.from) { None } else { Some(parts.call_permits.clone()) },
             recovery: parts.recovery,
             hosts,
             caller: parts.caller.clone(),
@@ -368,7 +368,7 @@ impl ReadyRun {
             prices: self.money.prices.clone(),
             fallbacks: self.money.fallbacks.clone(),
             windows: self.money.windows.clone(),
-            places: self.places.clone(),
+            places: self.call_permits.clone(),
             holes: self.hosts.holes.clone(),
             credentials: self.flow.credential_variables().iter().chain(&self.hosts.credentials).cloned().collect(),
             keys: self.hosts.keys.clone(),
