@@ -326,8 +326,8 @@ impl<'d, 'p> PlanBuilder<'d, 'p> {
             }
             for transition in &state.transitions {
                 let target = &machine.states[transition.target].name;
-                let told = transition.text.contains("failure");
-                let on = if transition.takes == MatchedOutcome::Failure && !told { "on failure " } else { "" };
+                let names_failure = transition.text.contains("failure");
+                let on = if transition.takes == MatchedOutcome::Failure && !names_failure { "on failure " } else { "" };
                 notes.push(format!("{on}{} → {target}", descriptions::short_text(&transition.text)));
             }
             if state.transitions.is_empty() {

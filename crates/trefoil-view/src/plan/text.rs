@@ -55,8 +55,8 @@ pub(super) fn plan_text(plan: &Plan) -> String {
     }
     if let Some(money) = &plan.money {
         out.push_str("\ncost\n");
-        for told in money.render_lines() {
-            line(&mut out, &format!("  {told}"));
+        for text in money.render_lines() {
+            line(&mut out, &format!("  {text}"));
         }
     }
     if plan.cut {

@@ -244,7 +244,7 @@ fn started(event: &Event) -> CallView {
 fn ended(call: &mut CallView, kind: &EventKind) {
     match kind {
         EventKind::ModelFinished { answer, usage, duration_ms, told, reused_from } => {
-            call.told.clone_from(told);
+            call.metadata.clone_from(told);
             (call.answer, call.usage) = (Some(answer.clone()), Some(*usage));
             call.duration_ms = Some(*duration_ms);
             call.reused_from.clone_from(reused_from);
@@ -256,12 +256,12 @@ fn ended(call: &mut CallView, kind: &EventKind) {
         EventKind::EffectFailed { error, duration_ms, usage, partial, told, .. } => {
             call.usage = *usage;
             call.partial.clone_from(partial);
-            call.told.clone_from(told);
+            call.metadata.clone_from(told);
             (call.error, call.duration_ms) = (Some(error.clone()), Some(*duration_ms));
         }
         EventKind::ModelStopped { usage, partial, told } => {
             call.usage = Some(*usage);
-            call.told.clone_from(told);
+            call.metadata.clone_from(told);
             call.partial.clone_from(partial);
         }
         _ => {}

@@ -289,9 +289,9 @@ fn call(call: &CallView, files: &SourceFiles, view: &RunView) -> Value {
     put("effect", json!(call.effect));
     put("agent", json!(call.agent));
     put("model", json!(call.model));
-    put("answered_by", json!(call.told.answered_by));
-    put("instead", json!(call.told.instead));
-    put("before", if call.told.before.is_empty() { Value::Null } else { json!(call.told.before) });
+    put("answered_by", json!(call.metadata.answered_by));
+    put("instead", json!(call.metadata.instead));
+    put("before", if call.metadata.before.is_empty() { Value::Null } else { json!(call.metadata.before) });
     put("parameters", json!(call.parameters));
     if call.model.is_some() {
         put("messages", messages(&call.messages, files, &|key| enclosing_step_key(key, view)));
@@ -299,8 +299,8 @@ fn call(call: &CallView, files: &SourceFiles, view: &RunView) -> Value {
     put("detail", json!(call.detail));
     put("answer", json!(call.answer));
     put("partial", json!(call.partial));
-    put("finish", json!(call.told.finish));
-    put("request_id", json!(call.told.request_id));
+    put("finish", json!(call.metadata.finish));
+    put("request_id", json!(call.metadata.request_id));
     put("error", json!(call.error.as_ref().map(|e| error(e, files))));
     put("usage", json!(call.usage));
     put("reused_from", json!(call.reused_from));
