@@ -21,11 +21,11 @@ pub struct ModelHint {
 /// The hints in a part of a file.
 pub fn list_hints(analysis: &FolderAnalysis, file: FileId, within: Span) -> Vec<ModelHint> {
     let mut out: Vec<ModelHint> = Vec::new();
-    let mut told = HashSet::new();
+    let mut hinted = HashSet::new();
     let mut trees = TreeEntryIndex::default();
     for mention in analysis.mentions_in(file) {
         let at = mention.at.span.end;
-        if mention.template || !(within.start..=within.end).contains(&at) || told.contains(&at) {
+        if mention.template || !(within.start..=within.end).contains(&at) || hinted.contains(&at) {
             continue;
         }
         // A step that is named by its agent is declared here, too; look for the agent.
@@ -33,7 +33,7 @@ pub fn list_hints(analysis: &FolderAnalysis, file: FileId, within: Span) -> Vec<
             && declaration.kind == DeclarationKind::Agent
             && let Some(text) = trees.model(analysis, declaration.at)
         {
-            told.insert(at);
+            hinted.insert(at);
             out.push(ModelHint { at, text });
         }
     }

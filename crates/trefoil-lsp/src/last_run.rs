@@ -264,7 +264,7 @@ impl LastRunLookup {
         let flow = Flow::from(loaded);
         let request = ReuseRequest::for_whole_run(run);
         let preview = self.runtime.block_on(preview_with_its_models(&engine, store, &flow, &request));
-        Ok(told(run, &preview.map_err(|error| error.to_string())?))
+        Ok(format_preview(run, &preview.map_err(|error| error.to_string())?))
     }
 }
 
@@ -346,7 +346,7 @@ fn repeated(all: &[ActivityDecision], indent: &str, lines: &mut Vec<String>) {
 }
 
 /// Formats the preview as lines.
-fn told(run: &str, preview: &EditPreview) -> String {
+fn format_preview(run: &str, preview: &EditPreview) -> String {
     let mut lines = Vec::new();
     let mut kept = 0;
     for line in &preview.lines {

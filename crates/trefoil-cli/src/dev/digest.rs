@@ -46,18 +46,18 @@ impl TurnDigest {
     /// The steps that did not simply keep their results, each with the reason and the difference of its output. Then outputs that changed
     /// only because others did.
     pub fn render_steps(&self, look: DiffLayout) -> Vec<TerminalText> {
-        let told: Vec<&ActivityDecision> = self.lines.iter().filter(|line| has_line(line)).collect();
-        let width = names_width(&told);
+        let listed: Vec<&ActivityDecision> = self.lines.iter().filter(|line| has_line(line)).collect();
+        let width = names_width(&listed);
         let mut all = Vec::new();
         let mut shown: Vec<&str> = Vec::new();
         let mut texts = BTreeSet::new();
         let mut last: BTreeMap<&str, usize> = BTreeMap::new();
-        for (number, line) in told.iter().enumerate() {
+        for (number, line) in listed.iter().enumerate() {
             if let Some(step) = self.step(&line.key) {
                 last.insert(step, number);
             }
         }
-        for (number, line) in told.iter().enumerate() {
+        for (number, line) in listed.iter().enumerate() {
             all.extend(self.head(line, width, look));
             all.extend(self.render_called_steps(line, look));
             shown.push(line.key.as_str());
@@ -209,15 +209,15 @@ impl TurnDigest {
 
     /// What the flow did that a step calls as a tool: each step that ran again, and the names of those that did not.
     fn render_called_steps(&self, line: &ActivityDecision, look: DiffLayout) -> Vec<TerminalText> {
-        let (mut told, mut names): (Vec<&ActivityDecision>, Vec<&str>) = (Vec::new(), Vec::new());
+        let (mut listed, mut names): (Vec<&ActivityDecision>, Vec<&str>) = (Vec::new(), Vec::new());
         for called in &line.called {
             if has_line(called) {
-                told.push(called);
+                listed.push(called);
             } else if called.fate.is_kept() {
                 names.push(called.key.as_str());
             }
         }
-        let width = names_width(&told);
+        let width = names_width(&listed);
         let look = DiffLayout { width: look.width.saturating_sub(BENEATH.len()), ..look };
         let mut all = Vec::new();
         if !names.is_empty() {
@@ -229,7 +229,7 @@ impl TurnDigest {
                 all.push(shown!("{}  {}{}", format!("{word:>6}"), line, rest));
             }
         }
-        for line in told {
+        for line in listed {
             all.extend(self.head(line, width, look));
             all.extend(self.render_called_steps(line, look));
         }

@@ -38,7 +38,7 @@ pub struct ProgressRow {
     /// Whether it succeeded with a command that failed, or with an answer without a word.
     pub is_partly: bool,
     /// Whether it is permanently on the screen, above the redrawn area.
-    pub told: bool,
+    pub is_permanent: bool,
     /// Those of its children that were removed.
     pub folded: FoldedNodes,
 }
@@ -51,7 +51,7 @@ pub struct FoldedNodes {
     /// How many children were folded.
     pub children: usize,
     /// How many of them are not permanently on the screen.
-    pub untold: usize,
+    pub not_permanent: usize,
     /// How many rows they would need, with those below them.
     pub rows: usize,
 }

@@ -144,7 +144,7 @@ impl RunProgress {
             }
             EventKind::ModelStarted { .. } | EventKind::EffectStarted { effect: "tool" | "command", .. } => {
                 row.text.clear();
-                (row.told, row.delayed) = (false, false);
+                (row.is_permanent, row.delayed) = (false, false);
             }
             EventKind::ModelWaiting { provider, delay_ms, why, .. } => {
                 (row.text, row.delayed) = (delay_text(provider, *delay_ms, why.as_deref()), true);
@@ -182,7 +182,7 @@ impl RunProgress {
                 };
             }
             EventKind::RetryScheduled { error, .. } => {
-                (row.text, row.retry, row.told) = (String::new(), one_line(&error.to_string()), false);
+                (row.text, row.retry, row.is_permanent) = (String::new(), one_line(&error.to_string()), false);
             }
             EventKind::ValidationFailed { iteration, reason } => {
                 row.text = one_line(&format!("attempt {iteration} did not pass: {reason}"));
@@ -245,7 +245,7 @@ impl RunProgress {
         }
         let Some(first) = beside.ended.pop_front() else { return };
         let Some(row) = self.rows.get(&first) else { return };
-        let told = row.told;
+        let is_permanent = row.is_permanent;
         let (mut open, mut rows) = (vec![first], 0);
         while let Some(next) = open.pop()
             && let Some(node) = self.find_node(next)
@@ -254,7 +254,7 @@ impl RunProgress {
                 return;
             }
             // The only step of an item shares its row.
-            rows += usize::from(!node.row.told && self.only_step(node).is_none()) + node.row.folded.rows;
+            rows += usize::from(!node.row.is_permanent && self.only_step(node).is_none()) + node.row.folded.rows;
             open.extend(&node.children);
         }
         for number in self.view.remove_step(first) {
@@ -262,7 +262,7 @@ impl RunProgress {
         }
         let beside = self.folded_below(parent);
         (beside.children, beside.rows) = (beside.children + 1, beside.rows + rows);
-        beside.untold += usize::from(!told);
+        beside.not_permanent += usize::from(!is_permanent);
     }
     /// What was folded below a node, or below none.
     fn folded_below(&mut self, parent: Option<usize>) -> &mut FoldedNodes {
@@ -306,13 +306,13 @@ impl RunProgress {
     }
     /// Marks ended steps as permanently shown. Returns whether any of them are new.
     pub fn mark_shown(&mut self) -> bool {
-        let mut new = std::mem::take(&mut self.resumed) || self.top.untold > 0;
-        (self.top.untold, self.top.rows) = (0, 0);
+        let mut new = std::mem::take(&mut self.resumed) || self.top.not_permanent > 0;
+        (self.top.not_permanent, self.top.rows) = (0, 0);
         for (number, row) in &mut self.rows {
             let has_ended = matches!(self.view.step_by_number(*number), Some(step) if step.ended_ms.is_some());
-            new |= row.folded.untold > 0 || (!row.told && has_ended);
-            row.told |= has_ended;
-            (row.folded.untold, row.folded.rows) = (0, 0);
+            new |= row.folded.not_permanent > 0 || (!row.is_permanent && has_ended);
+            row.is_permanent |= has_ended;
+            (row.folded.not_permanent, row.folded.rows) = (0, 0);
         }
         new
     }

@@ -243,7 +243,7 @@ impl FinishedRun<'_> {
                 output::print_line(format!("all failed items of `{}`: {trace}", escape_line(&step)));
             }
         }
-        let mut code = code.max(told(show, loaded, &shown, placeholders, ended, end));
+        let mut code = code.max(print_outcome(show, loaded, &shown, placeholders, ended, end));
         if let Some(lines) = lines {
             code = code.max(output::write_exit_code(lines.write_outcome()));
         }
@@ -289,7 +289,8 @@ fn forgotten(store: &dyn Store, run: &str) -> u8 {
     }
 }
 
-fn told(
+/// Prints the result or the error of a run, and what can be done next. Returns the exit code.
+fn print_outcome(
     show: &ShowArgs,
     loaded: &LoadedTarget,
     shown: &RunDisplay,

@@ -240,7 +240,7 @@ fn collapsed(progress: &RunProgress, sort: TreeSort) -> HashMap<usize, Collapsed
         for child in &node.children {
             if let Some(item) = progress.find_node(*child)
                 && item.is_item
-                && !item.row.told
+                && !item.row.is_permanent
             {
                 items.push((*child, item));
             }
@@ -290,7 +290,7 @@ fn candidates(progress: &RunProgress, large: &HashMap<usize, CollapsedFanOut>) -
     };
     let mut candidates = Vec::new();
     for (index, node) in progress.list_nodes() {
-        if !node.row.told && !shares_row(&node) && !is_hidden(index, large) {
+        if !node.row.is_permanent && !shares_row(&node) && !is_hidden(index, large) {
             candidates.push(index);
         }
     }
@@ -391,7 +391,7 @@ fn rest(
     if sort == TreeSort::Last
         && let Some(counts) = node.counts
     {
-        done += node.row.folded.untold;
+        done += node.row.folded.not_permanent;
         known += node.row.folded.children;
         total = counts.total as usize;
     }

@@ -257,12 +257,12 @@ pub fn send_events_if_readable(
     record: &Record,
     events: Arc<dyn EventSink>,
 ) -> Option<StoredRun> {
-    let told = async {
+    let sent = async {
         let stored = StoredRun::read_run(&**store, &record.run).await.ok()?;
         send_history(store.clone(), &stored, events).await.ok()?;
         Some(stored)
     };
-    block_on(told).ok().flatten()
+    block_on(sent).ok().flatten()
 }
 
 /// The members of a step in the JSON of a run: those of a trace, without its calls.

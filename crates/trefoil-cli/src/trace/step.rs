@@ -153,13 +153,13 @@ fn one(step: &Value, name: &str, out: &mut TerminalText, look: TraceStyle<'_>) {
         out.push(shown!("{}\n", look.dim_text(format!("key {key}"))));
     }
     let calls = list_member(step, "calls");
-    let told = show_calls(calls, list_member(step, "notes"), out, look);
+    let shown_errors = show_calls(calls, list_member(step, "notes"), out, look);
     passed(list_member(step, "verdicts"), out, look);
     if let Some(error) = step.get("error")
         && !is_stopped(step)
     {
         let message = failure_text(error);
-        match (told.last() == Some(&message), handling_text(step)) {
+        match (shown_errors.last() == Some(&message), handling_text(step)) {
             (true, None) => {}
             (true, Some(how)) => out.push(shown!("\n{}\n", how)),
             (false, None) => out.push(shown!("\n{}\n", look.with_color(AnsiColor::Red, &message))),
@@ -184,24 +184,24 @@ fn one(step: &Value, name: &str, out: &mut TerminalText, look: TraceStyle<'_>) {
 
 /// The calls of a step, and the notes between them. Returns the errors that were shown.
 fn show_calls(calls: &[Value], notes: &[Value], out: &mut TerminalText, look: TraceStyle<'_>) -> Vec<String> {
-    let mut told: Vec<String> = Vec::new();
+    let mut shown_errors: Vec<String> = Vec::new();
     let mut notes = notes.iter().peekable();
     for (at, call) in calls.iter().enumerate() {
         let began = number_member(call, "started_ms").unwrap_or(0);
         let is_before = |note: &&Value| at > 0 && matches!(number_member(note, "at_ms"), Some(ms) if ms <= began);
         while let Some(note) = notes.next_if(is_before) {
-            one_note(note, &told, out, look);
+            one_note(note, &shown_errors, out, look);
         }
         let number = if calls.len() > 1 { format!(" {} of {}", at + 1, calls.len()) } else { String::new() };
         one_call(call, &number, out, look);
         if let Some(error) = call.get("error") {
-            told.push(failure_text(error));
+            shown_errors.push(failure_text(error));
         }
     }
     for note in notes {
-        one_note(note, &told, out, look);
+        one_note(note, &shown_errors, out, look);
     }
-    told
+    shown_errors
 }
 
 /// The guardrails and validators that passed; the others are shown as notes.
@@ -227,19 +227,19 @@ fn passed(verdicts: &[Value], out: &mut TerminalText, look: TraceStyle<'_>) {
 }
 
 /// A note between the calls, unless a call has just shown the same.
-fn one_note(note: &Value, told: &[String], out: &mut TerminalText, look: TraceStyle<'_>) {
+fn one_note(note: &Value, shown_errors: &[String], out: &mut TerminalText, look: TraceStyle<'_>) {
     let at = match number_member(note, "at_ms") {
         Some(ms) => format!("{}  ", crate::words::format_time(ms)),
         None => String::new(),
     };
-    let mut said = escape_text(text_member(note, "text").unwrap_or_default());
-    if let Some(error) = told.last()
-        && let Some(short) = said.strip_suffix(&format!(", because {error}"))
+    let mut text = escape_text(text_member(note, "text").unwrap_or_default());
+    if let Some(error) = shown_errors.last()
+        && let Some(short) = text.strip_suffix(&format!(", because {error}"))
     {
-        said = short.to_owned();
+        text = short.to_owned();
     }
-    let said = said.strip_prefix("warning: ").unwrap_or(&said);
-    out.push(shown!("\n{}\n", look.dim_text(format!("note: {at}{said}"))));
+    let text = text.strip_prefix("warning: ").unwrap_or(&text);
+    out.push(shown!("\n{}\n", look.dim_text(format!("note: {at}{text}"))));
 }
 
 fn section(title: &str, more: &str, out: &mut TerminalText, look: TraceStyle<'_>) {

@@ -16,8 +16,8 @@ pub async fn called_failure(store: &Arc<dyn Store>, run: &str, error: &RunError)
     let stored = StoredRun::read_run(&**store, &run).await.ok()?;
     // The place is known only from its events.
     let trace = Arc::new(TraceSink::default());
-    let told = send_history(store.clone(), &stored, trace.clone()).await.ok();
-    let error = match told.and_then(|_| trace.trace().view.end?.error) {
+    let sent = send_history(store.clone(), &stored, trace.clone()).await.ok();
+    let error = match sent.and_then(|_| trace.trace().view.end?.error) {
         Some(error) => error,
         None => stop_reason(&**store, &record).await.ok()??,
     };

@@ -92,8 +92,8 @@ impl LastRun {
     pub async fn read_prompts(&self, store: Arc<dyn Store>) -> Result<PromptedRun> {
         let stored = StoredRun::read_run(&*store, &self.run).await?;
         let tracer = Arc::new(TraceSink::default());
-        let told = send_history(store, &stored, tracer.clone()).await;
-        told.map_err(|error| Error::NotStarted(FoundErrors::of_run(&stored.flow.loaded_target().files, &error)))?;
+        let sent = send_history(store, &stored, tracer.clone()).await;
+        sent.map_err(|error| Error::NotStarted(FoundErrors::of_run(&stored.flow.loaded_target().files, &error)))?;
         let view = tracer.trace().view;
         let mut calls = Vec::new();
         for (_, step) in view.numbered_steps() {

@@ -327,7 +327,7 @@ impl RunNeeds {
         let own: Vec<FileId> = findings.source_files().iter().map(|(id, _)| id).collect();
         let mut left = PendingFlowCall::of_program(&flow.loaded_target().program, self, &own, true);
         let cause = |d: &Diagnostic| (d.rule, d.file, d.span, d.message.clone());
-        let mut told: HashSet<_> = findings.found_diagnostics().iter().map(cause).collect();
+        let mut reported: HashSet<_> = findings.found_diagnostics().iter().map(cause).collect();
         let mut seen: HashSet<Arc<str>> = HashSet::new();
         while let Some(PendingFlowCall { tool, at, is_certain }) = left.pop() {
             if !seen.insert(tool.clone()) {
@@ -341,7 +341,7 @@ impl RunNeeds {
             for lack in &needs.lacks {
                 let lack = in_files(lack.clone(), &files);
                 // Two flows may have a file in common, or lack the same model.
-                if told.insert(cause(&lack)) {
+                if reported.insert(cause(&lack)) {
                     findings.push(of_tool(lack, &tool, at));
                 }
             }
@@ -430,7 +430,7 @@ fn money_of(parts: &EngineParts, aimed: &PreparedFlow, now: u64) -> std::result:
 
 /// An environment file that cannot be read is a reason not to start, and so is a value of which only a part would be read.
 fn env_files(loaded: &LoadedTarget) -> Vec<Diagnostic> {
-    let told = |rule, message: String, help: &str| {
+    let new_finding = |rule, message: String, help: &str| {
         Diagnostic::without_location(rule, FindingSeverity::Error, Some(loaded.entry), message).with_help(help)
     };
     let mut lacks = Vec::new();
@@ -440,14 +440,14 @@ fn env_files(loaded: &LoadedTarget) -> Vec<Diagnostic> {
             Ok(text) => {
                 for line in EnvFile::from_text(&text).unread {
                     if line.is_open {
-                        lacks.push(told(ENV_LINE, line.describe_fault(&name), ENV_LINE_HELP));
+                        lacks.push(new_finding(ENV_LINE, line.describe_fault(&name), ENV_LINE_HELP));
                     }
                 }
             }
             Err(why) => {
                 let message = format!("the environment file `{name}` cannot be read: {}", why.reason_text());
                 let help = "create it with one `NAME=value` per line, or remove `env_file`";
-                lacks.push(told(ENV_FILE, message, help));
+                lacks.push(new_finding(ENV_FILE, message, help));
             }
         }
     }

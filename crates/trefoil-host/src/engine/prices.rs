@@ -140,7 +140,7 @@ pub fn missing_prices(program: &Program, flags: &Flags) -> Vec<Diagnostic> {
 
 /// Why a strict cost limit cannot be enforced: calls of unknown maximum cost.
 pub fn unbounded_calls(program: &Program, flags: &Flags) -> Vec<Diagnostic> {
-    let mut told = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     let mut found = Vec::new();
     for (_, id) in walk::reachable_steps(program, program.entry) {
         let step = &program.steps[id];
@@ -150,7 +150,7 @@ pub fn unbounded_calls(program: &Program, flags: &Flags) -> Vec<Diagnostic> {
         let mut all = flags.candidate_models(provider, &call.model.name);
         let unknown = all.find(|(_, price, window)| !price.is_some_and(ModelPrice::is_free) && window.is_none());
         let Some((name, ..)) = unknown else { continue };
-        if limited || !told.insert(step.origin) {
+        if limited || !reported.insert(step.origin) {
             continue;
         }
         let name = if name.is_empty() { model_name(&call.model) } else { name.to_owned() };

@@ -144,8 +144,11 @@ impl ReadyRun {
             ready.hide_values_of(flow);
         }
         ready.hides_own();
-        let told = secrets::in_answers(&ready.seen, &parts.answers);
-        if told.is_empty() { Ok(ready) } else { Err(FoundErrors::new(flow.loaded_target().files.clone(), told)) }
+        let findings = secrets::in_answers(&ready.seen, &parts.answers);
+        if findings.is_empty() {
+            return Ok(ready);
+        }
+        Err(FoundErrors::new(flow.loaded_target().files.clone(), findings))
     }
 
     /// Hides its own secrets, and those of its tools and providers. The input is compared with them before the run starts.

@@ -21,7 +21,7 @@ pub struct ServerCall {
     run: Run,
     questions: mpsc::UnboundedReceiver<ClientQuestion>,
     /// The number of progress notifications so far, because progress must increase.
-    told: u32,
+    notification_count: u32,
     view: RunView,
     /// The steps whose questions the client has declined.
     declined: Vec<String>,
@@ -32,7 +32,14 @@ impl ServerCall {
     /// The call of a run with its questions.
     pub fn new(run: Run, questions: mpsc::UnboundedReceiver<ClientQuestion>, running: &Arc<RunningCalls>) -> Self {
         let under_way = RegisteredRun::new(running, &run);
-        Self { run, questions, told: 0, view: RunView::new(ViewDetail::Rows), declined: Vec::new(), under_way }
+        Self {
+            run,
+            questions,
+            notification_count: 0,
+            view: RunView::new(ViewDetail::Rows),
+            declined: Vec::new(),
+            under_way,
+        }
     }
 
     /// Waits for the end of the run.
@@ -76,7 +83,7 @@ impl ServerCall {
                     (_, None) => {}
                 },
                 event = self.run.next_event() => match event {
-                    Some(event) => self.tell(&event, context).await,
+                    Some(event) => self.notify_progress(&event, context).await,
                     None => break,
                 },
             }
@@ -106,12 +113,12 @@ impl ServerCall {
     }
 
     /// Sends a progress notification if the client requested them.
-    async fn tell(&mut self, event: &Event, context: &RequestContext<RoleServer>) {
+    async fn notify_progress(&mut self, event: &Event, context: &RequestContext<RoleServer>) {
         let Some(token) = context.meta.get_progress_token() else { return };
         self.view.apply_event(event);
         let Some(message) = line(event, &self.view) else { return };
-        self.told += 1;
-        let progress = ProgressNotificationParam::new(token, f64::from(self.told)).with_message(message);
+        self.notification_count += 1;
+        let progress = ProgressNotificationParam::new(token, f64::from(self.notification_count)).with_message(message);
         // A disconnected client is detected elsewhere.
         let _ = context.peer.notify_progress(progress).await;
     }

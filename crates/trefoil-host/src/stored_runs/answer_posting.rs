@@ -88,8 +88,8 @@ pub async fn post_answer(
     let value = accepted_value(store, asks, question, value, result).await?;
     let kind = if question.prompt.is_some() { MessageKind::Answer } else { MessageKind::Signal };
     let at = store.clock().wall_ms();
-    let letter = InboxMessage { kind, key: question.key.to_string(), value, at, as_of: record.entries };
-    match store.post_message(asks, letter).await {
+    let message = InboxMessage { kind, key: question.key.to_string(), value, at, as_of: record.entries };
+    match store.post_message(asks, message).await {
         Ok(_) => Ok(call_back(store, asks, at).await?),
         // The first answer counts, and who gave another one must learn that.
         Err(StoreError::Answered { by, .. }) => Err(AnswerRefusal::Settled(by.map(QuestionClosure::Answered))),
@@ -102,9 +102,9 @@ pub async fn post_answer(
 async fn call_back(store: &Arc<dyn Store>, run: &str, at: u64) -> Result<(), StoreError> {
     let mut called = run.to_owned();
     while let Some(caller) = store.record(&called).await?.parent {
-        let letter = InboxMessage::goes_on(called, at);
+        let message = InboxMessage::goes_on(called, at);
         // A run that has ended does not wait, nor do the runs above it.
-        if store.post_message(&caller, letter).await.is_err() {
+        if store.post_message(&caller, message).await.is_err() {
             break;
         }
         called = caller;

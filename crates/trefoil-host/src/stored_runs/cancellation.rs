@@ -27,9 +27,9 @@ pub async fn cancel_run(store: &Arc<dyn Store>, run: &str) -> StoreResult<RunCan
         Ok(usage) => Ok(RunCancellation::Ended(usage)),
         Err(StoreError::Held { owner, .. }) => {
             let at = store.clock().wall_ms();
-            let letter =
+            let message =
                 InboxMessage { kind: MessageKind::Cancel, key: String::new(), value: Value::Null, at, as_of: 0 };
-            store.post_message(run, letter).await?;
+            store.post_message(run, message).await?;
             Ok(RunCancellation::Asked(owner))
         }
         Err(error) => Err(error),

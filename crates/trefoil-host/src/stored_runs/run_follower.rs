@@ -25,8 +25,8 @@ impl RunFollower {
     pub(super) fn new(store: Arc<dyn Store>, stored: StoredRun) -> Self {
         let (sender, events) = mpsc::unbounded_channel();
         let reading = async move {
-            let told = history_of(store, &stored, Arc::new(EventSender(sender)), true).await;
-            told.map(drop).map_err(|error| UnreadableRun::of_journal(error, &stored))
+            let sent = history_of(store, &stored, Arc::new(EventSender(sender)), true).await;
+            sent.map(drop).map_err(|error| UnreadableRun::of_journal(error, &stored))
         };
         Self { events, reading: Some(Box::pin(reading)) }
     }

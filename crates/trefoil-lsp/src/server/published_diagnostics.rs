@@ -42,17 +42,17 @@ pub fn publish_changes(session: &mut EditorSession) -> Vec<Message> {
     }
     session.changed.clear();
     let mut out = Vec::new();
-    for uri in session.told.keys() {
+    for uri in session.published.keys() {
         if !now.contains_key(uri) {
             out.push(serde_json::json!({ "uri": uri, "diagnostics": [] }));
         }
     }
     for (uri, params) in &now {
-        if session.told.get(uri) != Some(params) {
+        if session.published.get(uri) != Some(params) {
             out.push(params.clone());
         }
     }
-    session.told = now;
+    session.published = now;
     out.sort_by_cached_key(|params| params.get("uri").and_then(Value::as_str).map(str::to_owned));
     let mut messages: Vec<Message> = Vec::new();
     for params in out {

@@ -38,7 +38,7 @@ pub struct EditorSession {
     /// Folders that the client reaches through symbolic links: the real path, and the client's path.
     links: Vec<(PathBuf, PathBuf)>,
     /// The diagnostics that were sent last, by URI.
-    pub told: HashMap<String, Value>,
+    pub published: HashMap<String, Value>,
     /// Whether the client pulls diagnostics of open files.
     pub pulls: bool,
     /// Whether the client can be asked to pull again.

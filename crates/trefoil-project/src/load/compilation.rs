@@ -46,10 +46,10 @@ impl CompiledDocuments {
         let meant = self.meant.take();
         let written = self.apply_rules(loader);
         let Some(meant) = meant else { return written };
-        let (meant, told) = *meant;
+        let (meant, word_findings) = *meant;
         let meant = meant.apply_rules(loader);
         let mut comments = loader.comment_suppressions();
-        written.of_meant(meant, told, |d| loader.prevents_run(&mut comments, d))
+        written.of_meant(meant, word_findings, |d| loader.prevents_run(&mut comments, d))
     }
     /// Adds the findings of the rules about the programs as they are.
     fn apply_rules(mut self, loader: &mut FileLoader) -> Self {

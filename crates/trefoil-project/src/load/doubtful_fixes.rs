@@ -80,9 +80,9 @@ fn turn(d: &mut Diagnostic, at: Location, place: Option<Location>, (wrong, right
         None => false,
     };
     let Some(place) = place else { return false };
-    let told = d.labels.iter().position(|label| label.location == place);
-    if let Some(told) = told {
-        let label = d.labels.remove(told);
+    let label_index = d.labels.iter().position(|label| label.location == place);
+    if let Some(label_index) = label_index {
+        let label = d.labels.remove(label_index);
         // The finding is now about that place.
         let used = if d.rule == "unknown-input" { "given" } else { "read" };
         let here = if label.message.contains(right) { label.message } else { format!("`{right}` is declared") };
@@ -98,7 +98,7 @@ fn turn(d: &mut Diagnostic, at: Location, place: Option<Location>, (wrong, right
     }
     let edits = vec![SourceEdit { location: place, text: wrong.clone() }];
     d.fix = Some(Box::new(Fix { message: format!("write `{wrong}` there"), edits, safe: false }));
-    told.is_some()
+    label_index.is_some()
 }
 
 /// The name that a fix replaces, the replacement, and the place.

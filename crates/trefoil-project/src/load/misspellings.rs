@@ -23,7 +23,7 @@ const OF_NAMES: &str = "unknown-reference";
 /// A misspelt word.
 struct MisspelledWord {
     /// The finding about it.
-    told: Diagnostic,
+    finding: Diagnostic,
     file: FileId,
     at: Span,
     /// What was probably meant.
@@ -34,37 +34,39 @@ impl LoadedFolder {
     /// Compiles documents as [`LoadedFolder::compile_entries`] does, and as if misspelt words were written correctly.
     pub(super) fn make_as_meant(&self, loader: &mut FileLoader, entries: &[usize]) -> CompiledDocuments {
         let mut made = self.compile_entries(entries);
-        let mut slips: Vec<MisspelledWord> = Vec::new();
+        let mut misspellings: Vec<MisspelledWord> = Vec::new();
         let mut seen: HashSet<(FileId, Span)> = HashSet::new();
         let mut meant: Option<CompiledDocuments> = None;
         let mut comments = None;
         for _ in 0..ROUNDS {
-            let before = slips.len();
+            let before = misspellings.len();
             let found = &meant.as_ref().unwrap_or(&made).findings;
-            let new: Vec<MisspelledWord> = found.iter().filter_map(|d| slip(d, loader.read_files())).collect();
-            for slip in new {
+            let new: Vec<MisspelledWord> =
+                found.iter().filter_map(|d| find_misspelling(d, loader.read_files())).collect();
+            for misspelling in new {
                 // What follows from a finding that nobody sees has to be reported itself.
                 let comments = comments.get_or_insert_with(|| loader.comment_suppressions());
-                if seen.insert((slip.file, slip.at)) && loader.is_reported(comments, &slip.told) {
-                    slips.push(slip);
+                if seen.insert((misspelling.file, misspelling.at)) && loader.is_reported(comments, &misspelling.finding)
+                {
+                    misspellings.push(misspelling);
                 }
             }
-            if slips.len() == before {
+            if misspellings.len() == before {
                 break;
             }
-            let (now, fitting) = self.make_with(loader, entries, &slips, &made);
-            let all = slips.len();
-            slips.retain(|slip| fitting.contains(&(slip.file, slip.at)));
-            meant = match slips.len() {
+            let (now, fitting) = self.make_with(loader, entries, &misspellings, &made);
+            let all = misspellings.len();
+            misspellings.retain(|misspelling| fitting.contains(&(misspelling.file, misspelling.at)));
+            meant = match misspellings.len() {
                 0 => break,
                 left if left == all => Some(now),
-                _ => Some(self.make_with(loader, entries, &slips, &made).0),
+                _ => Some(self.make_with(loader, entries, &misspellings, &made).0),
             };
         }
         if let Some(meant) = meant
-            && !slips.is_empty()
+            && !misspellings.is_empty()
         {
-            made.as_meant(meant, slips.into_iter().map(|slip| slip.told).collect());
+            made.as_meant(meant, misspellings.into_iter().map(|misspelling| misspelling.finding).collect());
         }
         made
     }
@@ -76,12 +78,12 @@ impl LoadedFolder {
         &self,
         loader: &mut FileLoader,
         entries: &[usize],
-        slips: &[MisspelledWord],
+        misspellings: &[MisspelledWord],
         written: &CompiledDocuments,
     ) -> (CompiledDocuments, HashSet<(FileId, Span)>) {
         let mut words: HashMap<FileId, WordRespellings> = HashMap::new();
-        for slip in slips {
-            words.entry(slip.file).or_default().insert(slip.at, slip.word.clone());
+        for misspelling in misspellings {
+            words.entry(misspelling.file).or_default().insert(misspelling.at, misspelling.word.clone());
         }
         let made = self.with_respellings(loader, &words).compile_entries(entries);
         let mut mistyped: HashSet<(FileId, Span)> = HashSet::new();
@@ -100,11 +102,13 @@ impl LoadedFolder {
             }
         }
         let mut fitting = HashSet::new();
-        for slip in slips {
-            let place = (slip.file, slip.at);
-            let is_mistyped = matches!(values.get(&place), Some(value) if mistyped.contains(&(slip.file, *value)));
+        for misspelling in misspellings {
+            let place = (misspelling.file, misspelling.at);
+            let is_mistyped =
+                matches!(values.get(&place), Some(value) if mistyped.contains(&(misspelling.file, *value)));
             if !is_mistyped
-                && (slip.told.rule != OF_NAMES || made.unresolved_in(slip.file) <= written.unresolved_in(slip.file))
+                && (misspelling.finding.rule != OF_NAMES
+                    || made.unresolved_in(misspelling.file) <= written.unresolved_in(misspelling.file))
             {
                 fitting.insert(place);
             }
@@ -120,11 +124,11 @@ impl CompiledDocuments {
     }
 
     /// Adds the files as they were probably meant. The programs stay, and so do the files that are broken: what runs is what is written.
-    fn as_meant(&mut self, meant: Self, told: Vec<Diagnostic>) {
+    fn as_meant(&mut self, meant: Self, word_findings: Vec<Diagnostic>) {
         self.touched.extend(meant.touched.iter().copied());
         self.cut.extend(meant.cut.iter().copied());
         self.seeks |= meant.seeks;
-        self.meant = Some(Box::new((meant, told)));
+        self.meant = Some(Box::new((meant, word_findings)));
     }
 
     /// The findings about misspelt words, and all others of the files as they were probably meant. `errors`: whether a finding
@@ -133,21 +137,21 @@ impl CompiledDocuments {
     pub(super) fn of_meant(
         mut self,
         meant: Self,
-        mut told: Vec<Diagnostic>,
+        mut word_findings: Vec<Diagnostic>,
         mut errors: impl FnMut(&Diagnostic) -> bool,
     ) -> Self {
         let calls: Vec<_> = meant.file_calls().collect();
-        let places: HashSet<_> = told.iter().map(|d| (d.rule, d.file, d.span)).collect();
+        let places: HashSet<_> = word_findings.iter().map(|d| (d.rule, d.file, d.span)).collect();
         let mut more = meant.findings;
         more.retain(|d| !places.contains(&(d.rule, d.file, d.span)));
         let before = files_of(&self.findings, &mut errors);
-        let now = &files_of(&more, &mut errors) | &files_of(&told, &mut errors);
+        let now = &files_of(&more, &mut errors) | &files_of(&word_findings, &mut errors);
         for file in &before - &now {
             let callees = spread_to_reachable([file].into(), self.file_calls());
             let callers = self.callers_of([file].into());
             let near = [HashSet::from([file]), callees, callers];
-            let cause = near.iter().find(|files| told.iter().any(|d| is_in_one_of(d, files)));
-            for d in &mut told {
+            let cause = near.iter().find(|files| word_findings.iter().any(|d| is_in_one_of(d, files)));
+            for d in &mut word_findings {
                 let is_cause = match cause {
                     Some(files) => is_in_one_of(d, files),
                     None => true,
@@ -158,7 +162,7 @@ impl CompiledDocuments {
             }
         }
         // What runs is what is written. If that has no mistake, what is below a misspelt key keeps nothing from running.
-        let stopped = &before | &files_of(&told, &mut errors);
+        let stopped = &before | &files_of(&word_findings, &mut errors);
         let mut ways = Vec::new();
         for (from, to) in self.file_calls().chain(calls) {
             ways.extend([(from, to), (to, from)]);
@@ -169,14 +173,14 @@ impl CompiledDocuments {
                 d.severity = d.severity.min(FindingSeverity::Warning);
             }
         }
-        self.findings = [told, more].concat();
+        self.findings = [word_findings, more].concat();
         self.facts = meant.facts;
         self
     }
 }
 
 /// The misspelt word that a finding is about, if one is probably meant.
-fn slip(d: &Diagnostic, files: &SourceFiles) -> Option<MisspelledWord> {
+fn find_misspelling(d: &Diagnostic, files: &SourceFiles) -> Option<MisspelledWord> {
     let fix = d.fix.as_deref()?;
     // A suggestion is only a guess. Where something necessary is missing, nothing runs without it, so the guess does no harm.
     let certain = OF_WORDS.contains(&d.rule) && (fix.safe || d.severity == FindingSeverity::Error)
@@ -189,5 +193,5 @@ fn slip(d: &Diagnostic, files: &SourceFiles) -> Option<MisspelledWord> {
     // A suggestion may be another word, which is only a guess.
     let written = files.get(file)?.text().get(at.start as usize..at.end as usize)?;
     suggestions::find_near_match(written, [edit.text.as_str()])?;
-    Some(MisspelledWord { told: d.clone(), file, at, word: edit.text.as_str().into() })
+    Some(MisspelledWord { finding: d.clone(), file, at, word: edit.text.as_str().into() })
 }

@@ -31,7 +31,7 @@ pub(super) fn check_paths(
 ) -> CheckedPaths {
     let (groups, mut unreadable) = groups(loader, paths, found);
     let (mut checked, mut programs) = (BTreeMap::new(), Vec::new());
-    let mut told = ReportedFiles::default();
+    let mut reported = ReportedFiles::default();
     for FolderGroup { root, named, everything, .. } in groups {
         let mut found = Vec::new();
         let mut named_ids: Vec<FileId> = Vec::new();
@@ -63,7 +63,7 @@ pub(super) fn check_paths(
                 found.push(nothing_in(loader, &root, !folder.listed.is_empty()));
             }
         }
-        told.entries(&entries);
+        reported.entries(&entries);
         let all = entries.len();
         loader.report_progress(CheckStep::Checking(0, all));
         let made = match made {
@@ -84,11 +84,11 @@ pub(super) fn check_paths(
             folder.check_manifest(loader, manifest, named_ids.contains(&file), &mut found);
         }
         found.extend(made.findings);
-        told.groups.push(found);
+        reported.groups.push(found);
         facts.merge_from(made.facts);
         programs.extend(made.programs);
     }
-    found.extend(told.each_once());
+    found.extend(reported.each_once());
     CheckedPaths { files: checked, unreadable, programs }
 }
 

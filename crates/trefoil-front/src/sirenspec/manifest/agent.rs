@@ -109,9 +109,9 @@ fn maker(reader: &ManifestReader<'_>, text: &YamlText, provider: &str, name: &st
 /// Reports spaces or quotes in the name of a model, because no provider has such names.
 pub(super) fn check_model_text(reader: &ManifestReader<'_>, text: &YamlText, trimmed: &str) {
     // Typographic quotes are reported separately.
-    let told = |c: char| odd(c) && !TYPOGRAPHIC.contains(&c);
+    let is_reported = |c: char| odd(c) && !TYPOGRAPHIC.contains(&c);
     let ended = trimmed.ends_with([',', ';']);
-    if !(ended || text.value.contains(told)) || text.value.contains("{{") {
+    if !(ended || text.value.contains(is_reported)) || text.value.contains("{{") {
         return;
     }
     let what = if ended { "end with a comma or semicolon" } else { "contain spaces or quotes" };

@@ -112,7 +112,7 @@ fn check_delays(
 /// Reports a configured `retry` that never retries.
 fn once(retry: &MappingReader<'_, '_>, attempts: Option<u32>, on: &[RetryOn]) {
     let reader = retry.reader;
-    let told = |at, message: String, help: &str| {
+    let report_no_effect = |at, message: String, help: &str| {
         reader.report_finding(Diagnostic::new_warning("no-effect", reader.location_of(at), message).with_help(help));
     };
     match (attempts, retry.peek_entry("max_attempts")) {
@@ -121,14 +121,14 @@ fn once(retry: &MappingReader<'_, '_>, attempts: Option<u32>, on: &[RetryOn]) {
             let other = |key: &str| suggestions::find_near_match(key, ["max_attempts"]).is_some();
             if retry.written_as("max_attempts").is_none() && !retry.entries().iter().any(|e| other(&e.key.value)) {
                 let message = "`retry` allows no retry: `max_attempts` is 1 by default".to_owned();
-                told(retry.owner_span(), message, "set the total number of attempts: `max_attempts: 3`");
+                report_no_effect(retry.owner_span(), message, "set the total number of attempts: `max_attempts: 3`");
             }
         }
         (Some(1), Some(_)) => {
             let how = ["backoff", "base_delay", "max_delay", "jitter", "on", "retry_on_guardrail"];
             if let Some(entry) = how.iter().find_map(|key| retry.peek_entry(key)) {
                 let message = format!("`{}` has no effect: `max_attempts: 1` allows no retry", entry.key.value);
-                told(entry.key.span, message, "`max_attempts` includes the first attempt");
+                report_no_effect(entry.key.span, message, "`max_attempts` includes the first attempt");
             }
         }
         _ => {
@@ -136,7 +136,7 @@ fn once(retry: &MappingReader<'_, '_>, attempts: Option<u32>, on: &[RetryOn]) {
                 && matches!(entry.value.as_sequence(), Some([]))
                 && on.is_empty()
             {
-                told(
+                report_no_effect(
                     entry.value.span,
                     "`retry` has no effect: `on` is empty".to_owned(),
                     "remove `on` to use its default, `[429, network_error]`",

@@ -12,7 +12,7 @@ use crate::spelling_fixes::fix_spelling;
 /// Checks a header.
 pub fn check_header(reader: &ManifestReader<'_>, name: &YamlText, value: &YamlText) {
     let written = &*name.value;
-    let told = |d: Diagnostic, meant: &str, sure: bool| {
+    let report_misspelling = |d: Diagnostic, meant: &str, sure: bool| {
         let near = suggestions::NearMatch { name: meant, distance: 1, sure };
         reader.report_finding(fix_spelling(
             d.with_help(format!("did you mean `{meant}`?")),
@@ -25,10 +25,18 @@ pub fn check_header(reader: &ManifestReader<'_>, name: &YamlText, value: &YamlTe
         && !bare.is_empty()
     {
         let message = format!("a header name cannot contain a colon: `{written}`");
-        told(Diagnostic::new_warning("invalid-name", reader.location_of(name.span), message), bare, false);
+        report_misspelling(
+            Diagnostic::new_warning("invalid-name", reader.location_of(name.span), message),
+            bare,
+            false,
+        );
     } else if let Some(near) = requests::header_slip(written) {
         let message = format!("unknown header `{written}`");
-        told(Diagnostic::new_warning("invalid-name", reader.location_of(name.span), message), near.name, false);
+        report_misspelling(
+            Diagnostic::new_warning("invalid-name", reader.location_of(name.span), message),
+            near.name,
+            false,
+        );
     }
     reader.report_all(requests::check_auth_scheme(reader.file, name, value, "{{ ... }}"));
 }
@@ -49,19 +57,20 @@ pub fn check_request_body(
     if !sends_json(headers) || !text.value.trim_start().starts_with(['{', '[']) {
         return;
     }
-    let told = |why: &str| {
+    let new_finding = |why: &str| {
         let message = format!("the body is sent as JSON but does not parse: {why}");
         Diagnostic::new_warning("wrong-type", reader.location_of(text.span), message)
     };
     let first = text.value.trim_start_matches(|c: char| matches!(c, '{' | '[') || c.is_whitespace());
     if first.starts_with('\'') && !text.value.contains('"') {
-        return reader
-            .report_finding(told("its texts have single quotes").with_help("use double quotes: JSON requires them"));
+        return reader.report_finding(
+            new_finding("its texts have single quotes").with_help("use double quotes: JSON requires them"),
+        );
     }
     let Some(example) = fill_placeholders(text.value.trim()) else { return };
     let Err(error) = read_json::<serde_json::Value>(&example) else { return };
     let error = error.to_string();
-    let d = told(error.split(" at line ").next().unwrap_or_default());
+    let d = new_finding(error.split(" at line ").next().unwrap_or_default());
     let outside = |word: &str| example.contains(word);
     reader.report_finding(if [": True", ": False", ": None", ":True", ":False", ":None"].into_iter().any(outside) {
         d.with_help("write `true`, `false` or `null`")
