@@ -305,9 +305,9 @@ impl Bundle {
         if let Some(root) = &self.root {
             let mut folders = self.allowed.clone();
             folders.push(FileAccess::Disk.project_of(root, Some(root)));
-            let rooms = FileAccess::Disk.allowed_folders(folders);
+            let allowed_folders = FileAccess::Disk.allowed_folders(folders);
             for path in &self.env_files {
-                if let Ok(bytes) = rooms.read_file(&root.join(path), limits::TEXT_FILE_BYTES)
+                if let Ok(bytes) = allowed_folders.read_file(&root.join(path), limits::TEXT_FILE_BYTES)
                     && let Ok(text) = String::from_utf8(bytes)
                 {
                     files.insert(path.clone(), text);

@@ -96,18 +96,18 @@ pub struct NamedFile {
     /// The path, for messages.
     pub path: PathBuf,
     at: PathBuf,
-    rooms: Arc<AllowedFolders>,
+    allowed_folders: Arc<AllowedFolders>,
     limit: u64,
 }
 
 impl NamedFile {
     /// A file that may be read up to a limit: its name in messages, and its path.
-    pub fn new(path: PathBuf, at: PathBuf, rooms: Arc<AllowedFolders>, limit: u64) -> Self {
-        Self { path, at, rooms, limit }
+    pub fn new(path: PathBuf, at: PathBuf, allowed_folders: Arc<AllowedFolders>, limit: u64) -> Self {
+        Self { path, at, allowed_folders, limit }
     }
     /// Its text.
     pub fn text(&self) -> Result<String, AccessRefusal> {
-        let bytes = self.rooms.read_file(&self.at, self.limit)?;
+        let bytes = self.allowed_folders.read_file(&self.at, self.limit)?;
         String::from_utf8(bytes).map_err(|_| AccessRefusal::NotAFile("it is not UTF-8 text"))
     }
 }

@@ -54,10 +54,11 @@ impl AllowedFolders {
     /// These folders, which must not contain links. The root of a file system is ignored, because it cannot be a
     /// project.
     pub fn new(folders: impl IntoIterator<Item = PathBuf>) -> Self {
-        let mut rooms: Vec<PathBuf> = folders.into_iter().filter(|f| f.is_absolute() && f.parent().is_some()).collect();
-        rooms.sort();
-        rooms.dedup();
-        Self { folders: rooms, memory: None }
+        let mut absolute: Vec<PathBuf> =
+            folders.into_iter().filter(|f| f.is_absolute() && f.parent().is_some()).collect();
+        absolute.sort();
+        absolute.dedup();
+        Self { folders: absolute, memory: None }
     }
     /// The folder of files in memory.
     pub fn in_memory(memory: Arc<MemoryFiles>) -> Self {
@@ -169,12 +170,12 @@ mod tests {
     }
 
     fn follow(path: &str, links: &[(&str, &str)]) -> Result<String, String> {
-        let rooms = AllowedFolders::new(["/p/flows".into(), "/allowed".into()]);
+        let allowed = AllowedFolders::new(["/p/flows".into(), "/allowed".into()]);
         let links = links.iter().map(|(from, to)| (from.into(), to.into())).collect();
         let mut disk = Disk(links, Vec::new());
-        let found = rooms.follow_path(Path::new(path), &mut disk);
+        let found = allowed.follow_path(Path::new(path), &mut disk);
         for asked in disk.1 {
-            assert!(rooms.contains_path(&asked), "{} was looked at", asked.display());
+            assert!(allowed.contains_path(&asked), "{} was looked at", asked.display());
         }
         match found {
             Ok(found) => Ok(found.real.display().to_string()),
@@ -210,12 +211,12 @@ mod tests {
 
     #[test]
     fn the_system_is_nobodys_project() {
-        let rooms = AllowedFolders::new(["/proc/self".into(), "/".into()]);
+        let allowed = AllowedFolders::new(["/proc/self".into(), "/".into()]);
         assert!(matches!(
-            rooms.follow_path(Path::new("/proc/self/environ"), &mut Disk(BTreeMap::new(), Vec::new())),
+            allowed.follow_path(Path::new("/proc/self/environ"), &mut Disk(BTreeMap::new(), Vec::new())),
             Err(AccessRefusal::NotAFile(_))
         ));
-        assert!(!rooms.contains_path(Path::new("/etc/shadow")), "a whole file system is no room");
+        assert!(!allowed.contains_path(Path::new("/etc/shadow")), "a whole file system is no room");
         assert_eq!(clean_path(Path::new("/../../a/./b/..")), Path::new("/a"));
     }
 }

@@ -70,7 +70,7 @@ pub(super) struct FolderSearch<'s> {
     /// The folder with links resolved.
     pub real: &'s Path,
     /// The folders that links may lead into.
-    pub rooms: &'s AllowedFolders,
+    pub allowed_folders: &'s AllowedFolders,
     /// Whether to search folders below it.
     pub deep: bool,
     /// Whether to search folders below it that are separate projects.
@@ -125,13 +125,13 @@ impl FolderContents {
     /// not exist.
     fn linked(
         &mut self,
-        rooms: &AllowedFolders,
+        allowed_folders: &AllowedFolders,
         name: &str,
         path: &Path,
         shown: &Path,
         ignored: &[Gitignore],
     ) -> Option<NameSort> {
-        match resolve_link(rooms, path) {
+        match resolve_link(allowed_folders, path) {
             Ok(sort) => return Some(sort),
             Err(AccessRefusal::Outside { to, .. }) => {
                 // An ignored link, such as those of build systems, is ignored here too. A link with another extension
@@ -182,7 +182,7 @@ pub(super) fn find_manifests(loader: &mut FileLoader, search: &FolderSearch<'_>)
     let most = loader.options.max_files.unwrap_or(FILES);
     let entries_limit = most.saturating_mul(ENTRIES).max(1000);
     let mut looked_at = 0;
-    let mut ignoring = IgnoreReader { rooms: search.rooms, left: PATTERNS, cut: false };
+    let mut ignoring = IgnoreReader { allowed_folders: search.allowed_folders, left: PATTERNS, cut: false };
     let mut queue = VecDeque::from([(String::new(), 0, ignoring.above(loader, search.real))]);
     'folders: while let Some((prefix, depth, ignored)) = queue.pop_front() {
         let real = search.real.join(&prefix);
@@ -204,7 +204,7 @@ pub(super) fn find_manifests(loader: &mut FileLoader, search: &FolderSearch<'_>)
             let path = real.join(&name);
             let shown = search.shown.join(&relative);
             let sort = match sort {
-                Ok(sort) if sort.is_symlink() => found.linked(search.rooms, &name, &path, &shown, &ignored),
+                Ok(sort) if sort.is_symlink() => found.linked(search.allowed_folders, &name, &path, &shown, &ignored),
                 Ok(sort) if sort.is_dir() => Some(NameSort { folder: Some(path.clone()), file: false }),
                 Ok(sort) => Some(NameSort { folder: None, file: sort.is_file() }),
                 Err(error) => {
@@ -254,8 +254,8 @@ struct NameSort {
 }
 
 /// The target of a link inside.
-fn resolve_link(rooms: &AllowedFolders, path: &Path) -> Result<NameSort, AccessRefusal> {
-    let real = match rooms.resolve_path(path) {
+fn resolve_link(allowed_folders: &AllowedFolders, path: &Path) -> Result<NameSort, AccessRefusal> {
+    let real = match allowed_folders.resolve_path(path) {
         Ok(way) => way.real_path().to_owned(),
         Err(AccessRefusal::Room(real)) => real,
         Err(why) => return Err(why),
@@ -267,7 +267,7 @@ fn resolve_link(rooms: &AllowedFolders, path: &Path) -> Result<NameSort, AccessR
 
 /// Reads ignore files. Every name in a folder is compared with every pattern above it, so their number is limited.
 struct IgnoreReader<'r> {
-    rooms: &'r AllowedFolders,
+    allowed_folders: &'r AllowedFolders,
     left: usize,
     cut: bool,
 }
@@ -276,7 +276,8 @@ impl IgnoreReader<'_> {
     /// The ignore files above a folder, from the project's root down, and the exclusions in the project file.
     fn above(&mut self, loader: &mut FileLoader, folder: &Path) -> IgnorePatterns {
         let mut all: Vec<Gitignore> = loader.excluded_patterns(folder).into_iter().collect();
-        let mut above: Vec<&Path> = folder.ancestors().skip(1).filter(|dir| self.rooms.contains_path(dir)).collect();
+        let mut above: Vec<&Path> =
+            folder.ancestors().skip(1).filter(|dir| self.allowed_folders.contains_path(dir)).collect();
         above.reverse();
         for dir in above {
             all.extend(self.files(dir, &|_| true));
@@ -308,7 +309,7 @@ impl IgnoreReader<'_> {
             if !has(name) {
                 continue;
             }
-            let Ok(bytes) = self.rooms.read_file(&folder.join(name), IGNORE_BYTES) else { continue };
+            let Ok(bytes) = self.allowed_folders.read_file(&folder.join(name), IGNORE_BYTES) else { continue };
             let text = String::from_utf8_lossy(&bytes).into_owned();
             let lines = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
             let count = lines.clone().count();

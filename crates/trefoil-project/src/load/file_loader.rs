@@ -27,7 +27,7 @@ pub(super) struct FileLoader {
     /// The skills text named by the options.
     pub skills: Option<String>,
     /// The folders that paths in the files of a folder may lead into, by real folder.
-    rooms: HashMap<PathBuf, Arc<AllowedFolders>>,
+    allowed_folders: HashMap<PathBuf, Arc<AllowedFolders>>,
     /// The project files of the folders that files are in.
     pub projects: ProjectFiles,
     /// The mistakes in project files.
@@ -149,11 +149,11 @@ impl FileLoader {
     /// The same for a file to which another file refers. `path` is its name in messages, `at` its location.
     pub fn manifest_in(
         &mut self,
-        rooms: &AllowedFolders,
+        allowed_folders: &AllowedFolders,
         path: &Path,
         at: &Path,
     ) -> Result<Arc<LoadedManifest>, AccessRefusal> {
-        let way = rooms.resolve_path(at)?;
+        let way = allowed_folders.resolve_path(at)?;
         let real = way.real_path().to_owned();
         if let Some(known) = self.manifests.get(&real) {
             return Ok(known.clone());
@@ -197,8 +197,8 @@ impl FileLoader {
         })
     }
     /// The text of a file to which another file refers, from an editor's buffer or from disk.
-    pub fn text_in(&self, rooms: &AllowedFolders, at: &Path) -> Result<String, AccessRefusal> {
-        let way = rooms.resolve_path(at)?;
+    pub fn text_in(&self, allowed_folders: &AllowedFolders, at: &Path) -> Result<String, AccessRefusal> {
+        let way = allowed_folders.resolve_path(at)?;
         if let Some(text) = self.options.overlay.get(way.real_path()) {
             return Ok(text.to_string());
         }
@@ -208,7 +208,7 @@ impl FileLoader {
     /// The folders that paths in files of a real folder may lead into. `whole` is the folder that was named as a whole,
     /// if any.
     pub fn allowed_folders(&mut self, folder: &Path, whole: Option<&Path>) -> Arc<AllowedFolders> {
-        if let Some(known) = self.rooms.get(folder) {
+        if let Some(known) = self.allowed_folders.get(folder) {
             return known.clone();
         }
         let file_access = &self.options.file_access;
@@ -221,9 +221,9 @@ impl FileLoader {
             allowed.extend(file_access.folder_real(outside));
         }
         allowed.push(file_access.project_of(folder, whole));
-        let rooms = Arc::new(file_access.allowed_folders(allowed));
-        self.rooms.insert(folder.to_owned(), rooms.clone());
-        rooms
+        let allowed_folders = Arc::new(file_access.allowed_folders(allowed));
+        self.allowed_folders.insert(folder.to_owned(), allowed_folders.clone());
+        allowed_folders
     }
     /// Reports progress.
     pub fn report_progress(&self, step: super::CheckStep) {

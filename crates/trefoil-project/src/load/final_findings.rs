@@ -101,10 +101,12 @@ impl FileLoader {
                 let folder = found.path.parent().unwrap_or(Path::new(""));
                 let mut project = project::read_project_file(id, folder, &file, &mut findings);
                 // A check must not trust it, so it may only name files in its own folder.
-                let rooms = self.options.file_access.allowed_folders([folder.to_owned()]);
+                let allowed_folders = self.options.file_access.allowed_folders([folder.to_owned()]);
                 for tool in &mut project.supplied.tools {
                     if let Some(flow) = &tool.flow
-                        && rooms.check_file(&LoadTarget::parse_at(&self.options.file_access, flow).path).is_err()
+                        && allowed_folders
+                            .check_file(&LoadTarget::parse_at(&self.options.file_access, flow).path)
+                            .is_err()
                     {
                         tool.flow = None;
                     }

@@ -117,7 +117,7 @@ impl LoadedFolder {
         if wanted.is_empty() || self.complete && dir.starts_with(&self.real) {
             return;
         }
-        let rooms = self.allowed_folders(loader, "x");
+        let allowed_folders = self.allowed_folders(loader, "x");
         let ring = match seen.rings.get(&(dir.to_owned(), deep)) {
             Some(known) => known.clone(),
             None => {
@@ -132,7 +132,7 @@ impl LoadedFolder {
             if self.by_path.contains_key(&path) {
                 continue;
             }
-            let Ok(manifest) = loader.manifest_in(&rooms, &self.root.join(&path), at) else { continue };
+            let Ok(manifest) = loader.manifest_in(&allowed_folders, &self.root.join(&path), at) else { continue };
             let (DetectedFormat::One(front), Some(root)) = (&manifest.shape, &manifest.root) else { continue };
             let document = ManifestDocument {
                 file: manifest.file,
@@ -153,8 +153,9 @@ impl LoadedFolder {
     /// Indexes a folder.
     fn ring(&mut self, loader: &mut FileLoader, dir: &Path, deep: bool) -> FolderIndex {
         let shown = self.root.join(relative(&self.real, dir));
-        let rooms = self.allowed_folders(loader, "x");
-        let search = FolderSearch { shown: &shown, real: dir, rooms: &rooms, deep, projects: false };
+        let allowed_folders = self.allowed_folders(loader, "x");
+        let search =
+            FolderSearch { shown: &shown, real: dir, allowed_folders: &allowed_folders, deep, projects: false };
         let found = discovery::find_manifests(loader, &search);
         let mut cut = found.cut;
         let (mut ring, mut bytes) = (FolderIndex { files: Vec::new(), words: Vec::new() }, 0);
@@ -164,7 +165,7 @@ impl LoadedFolder {
             if self.by_path.contains_key(&relative(&self.real, &at)) {
                 continue;
             }
-            let Ok(text) = loader.text_in(&rooms, &at) else { continue };
+            let Ok(text) = loader.text_in(&allowed_folders, &at) else { continue };
             bytes += text.len() as u64;
             if bytes > limits::FOLDER_BYTES {
                 cut = Some(SearchLimit::Bytes);

@@ -146,7 +146,7 @@ impl LoadedFolder {
         manifest_folder(&loader.options.file_access, &path).unwrap_or_else(|| self.folder_of(loader, document))
     }
     /// The folders that paths in a document may lead into.
-    fn rooms_of(&self, loader: &mut FileLoader, document: &str) -> Arc<AllowedFolders> {
+    fn allowed_folders_of(&self, loader: &mut FileLoader, document: &str) -> Arc<AllowedFolders> {
         let folder = self.home_of(loader, document);
         loader.allowed_folders(&folder, self.whole_folder())
     }
@@ -194,16 +194,17 @@ impl LoadedFolder {
     }
     fn discover(&mut self, loader: &mut FileLoader, named_ids: &BTreeSet<FileId>) {
         self.complete = true;
-        let rooms = self.allowed_folders(loader, "x");
+        let allowed_folders = self.allowed_folders(loader, "x");
         let (shown, real) = (self.root.clone(), self.real.clone());
-        let search = FolderSearch { shown: &shown, real: &real, rooms: &rooms, deep: true, projects: true };
+        let search =
+            FolderSearch { shown: &shown, real: &real, allowed_folders: &allowed_folders, deep: true, projects: true };
         let mut found = discovery::find_manifests(loader, &search);
         let overlay = loader.options.overlay.clone();
         found.with_unsaved(&self.root, &self.real, overlay.keys());
         let (all, mut bytes) = (found.files.len(), 0);
         for (at, (path, full)) in found.files.into_iter().enumerate() {
             loader.report_progress(CheckStep::Reading(at, all));
-            let manifest = match loader.manifest_in(&rooms, &full, &self.real.join(&path)) {
+            let manifest = match loader.manifest_in(&allowed_folders, &full, &self.real.join(&path)) {
                 Ok(manifest) => manifest,
                 Err(AccessRefusal::Outside { to, .. }) => {
                     found.problems.push((full, UnreadFile::Outside(to)));
@@ -297,17 +298,17 @@ impl LoadedFolder {
         for need in document.front.needed_files(document) {
             let path = resolve_path(&document.path, &need.path);
             let (full, shown) = (self.real.join(&path), self.root.join(&path));
-            let rooms = self.rooms_of(loader, &document.path);
+            let allowed_folders = self.allowed_folders_of(loader, &document.path);
             let opened = match need.kind {
                 // It was read for another reason, which does not mean that this document may name it.
-                NeededFileKind::Manifest if self.by_path.contains_key(&path) => rooms.check_file(&full),
+                NeededFileKind::Manifest if self.by_path.contains_key(&path) => allowed_folders.check_file(&full),
                 NeededFileKind::Attachment if self.project.attachments.contains_key(&path) => continue,
-                NeededFileKind::Manifest => self.open_manifest(loader, document, &rooms, path),
-                NeededFileKind::Attachment => self.open_attachment(loader, &rooms, path),
-                NeededFileKind::EnvFile => self.check_env_file(&rooms, &full, &shown, need.location),
+                NeededFileKind::Manifest => self.open_manifest(loader, document, &allowed_folders, path),
+                NeededFileKind::Attachment => self.open_attachment(loader, &allowed_folders, path),
+                NeededFileKind::EnvFile => self.check_env_file(&allowed_folders, &full, &shown, need.location),
             };
             if let Err(why) = opened {
-                self.refuse(loader, document, &need, &why, &rooms);
+                self.refuse(loader, document, &need, &why, &allowed_folders);
             }
         }
     }
@@ -316,10 +317,10 @@ impl LoadedFolder {
         &mut self,
         loader: &mut FileLoader,
         document: &ManifestDocument,
-        rooms: &AllowedFolders,
+        allowed_folders: &AllowedFolders,
         path: String,
     ) -> Result<(), AccessRefusal> {
-        let manifest = loader.manifest_in(rooms, &self.root.join(&path), &self.real.join(&path))?;
+        let manifest = loader.manifest_in(allowed_folders, &self.root.join(&path), &self.real.join(&path))?;
         let front = match manifest.shape {
             DetectedFormat::One(front) => front,
             _ => document.front,
@@ -332,10 +333,10 @@ impl LoadedFolder {
     fn open_attachment(
         &mut self,
         loader: &mut FileLoader,
-        rooms: &AllowedFolders,
+        allowed_folders: &AllowedFolders,
         path: String,
     ) -> Result<(), AccessRefusal> {
-        let text = loader.text_in(rooms, &self.real.join(&path))?;
+        let text = loader.text_in(allowed_folders, &self.real.join(&path))?;
         loader.keep_text(&self.root.join(&path), &text);
         self.project.attachments.insert(path, text);
         Ok(())
@@ -343,13 +344,13 @@ impl LoadedFolder {
     /// The values of an environment file are read by the run, but its existence and its lines are checked now.
     fn check_env_file(
         &mut self,
-        rooms: &AllowedFolders,
+        allowed_folders: &AllowedFolders,
         full: &Path,
         shown: &Path,
         named_at: Location,
     ) -> Result<(), AccessRefusal> {
-        rooms.check_file(full)?;
-        let bytes = rooms.read_file(full, limits::TEXT_FILE_BYTES).unwrap_or_default();
+        allowed_folders.check_file(full)?;
+        let bytes = allowed_folders.read_file(full, limits::TEXT_FILE_BYTES).unwrap_or_default();
         let name = shown.display().to_string();
         for line in EnvFile::from_text(&String::from_utf8_lossy(&bytes)).unread {
             let fault = line.describe_fault(&name);
@@ -367,7 +368,7 @@ impl LoadedFolder {
         document: &ManifestDocument,
         need: &NeededFile,
         why: &AccessRefusal,
-        rooms: &AllowedFolders,
+        allowed_folders: &AllowedFolders,
     ) {
         let key = need.kind.key();
         let d = match why {
@@ -392,7 +393,8 @@ impl LoadedFolder {
                     d.with_help("name one of the files that the flow was made of")
                 } else {
                     let own = self.home_of(loader, &document.path);
-                    let project = rooms.folder_paths().iter().find(|room| own.starts_with(room)).unwrap_or(&self.real);
+                    let project =
+                        allowed_folders.folder_paths().iter().find(|room| own.starts_with(room)).unwrap_or(&self.real);
                     let folder = why.needed_folder().unwrap_or(Path::new("DIR")).display();
                     d.with_help(format!(
                         "the project is `{}`; to allow the other folder as well, add `--allow-path {folder}`",
@@ -563,8 +565,13 @@ impl LoadedFolder {
     pub fn env_files(&self, loader: &mut FileLoader, paths: &[String]) -> Vec<NamedFile> {
         let mut files = Vec::new();
         for path in paths {
-            let rooms = self.allowed_folders(loader, path);
-            files.push(NamedFile::new(self.root.join(path), self.real.join(path), rooms, limits::TEXT_FILE_BYTES));
+            let allowed_folders = self.allowed_folders(loader, path);
+            files.push(NamedFile::new(
+                self.root.join(path),
+                self.real.join(path),
+                allowed_folders,
+                limits::TEXT_FILE_BYTES,
+            ));
         }
         files
     }
