@@ -136,10 +136,10 @@ impl SuppressionReader<'_> {
     fn comment(&mut self, comment: &YamlComment) {
         let text = self.file.text();
         let Some(written) = text.get(comment.span.start as usize..comment.span.end as usize) else { return };
-        let Some(said) = written.trim_start_matches('#').trim_start().strip_prefix(MARK) else {
+        let Some(comment_text) = written.trim_start_matches('#').trim_start().strip_prefix(MARK) else {
             return self.nearly(written, comment.span.start);
         };
-        let mut words = words(said, comment.span.end - said.len() as u32);
+        let mut words = words(comment_text, comment.span.end - comment_text.len() as u32);
         if words.is_empty() {
             return;
         }
@@ -204,12 +204,12 @@ impl SuppressionReader<'_> {
     /// Reports a comment that is almost a suppression.
     fn nearly(&mut self, written: &str, start: u32) {
         for (at, _) in written.match_indices('#') {
-            let said = written.get(at..).unwrap_or_default().trim_start_matches(['#', ' ', '\t']);
-            let Some(name) = mark_prefix(said) else { continue };
+            let comment_text = written.get(at..).unwrap_or_default().trim_start_matches(['#', ' ', '\t']);
+            let Some(name) = mark_prefix(comment_text) else { continue };
             if !starts_a_comment(written, at) {
                 continue;
             }
-            let rest = said.get(name.len()..).unwrap_or_default();
+            let rest = comment_text.get(name.len()..).unwrap_or_default();
             let verb = rest.trim_start_matches([' ', '\t', ':']);
             let word = verb.split([' ', '\t', ',']).next().unwrap_or_default();
             let apart = verb.len() < rest.len();
@@ -220,10 +220,10 @@ impl SuppressionReader<'_> {
             if !(apart && known && rule_like(rule)) {
                 continue;
             }
-            let begin = start + (written.len() - said.len()) as u32;
-            let end = begin + (said.len() - verb.len() + word.len()) as u32;
+            let begin = start + (written.len() - comment_text.len()) as u32;
+            let end = begin + (comment_text.len() - verb.len() + word.len()) as u32;
             let meant = format!("{MARK} {}", word.to_ascii_lowercase());
-            let found = said.get(..(end - begin) as usize).unwrap_or_default();
+            let found = comment_text.get(..(end - begin) as usize).unwrap_or_default();
             let place = Location::new(self.id, Span::new(begin, end));
             let d = if found == meant {
                 Diagnostic::new_warning(UNKNOWN, place, "this is part of another comment and has no effect")
@@ -305,7 +305,7 @@ fn joined(word: &str) -> Option<(&str, &str)> {
 
 /// Whether something like a comment starts with our name, in any spelling.
 fn speaks_of_us(text: &str) -> bool {
-    text.split('#').skip(1).any(|said| mark_prefix(said.trim_start()).is_some())
+    text.split('#').skip(1).any(|comment_text| mark_prefix(comment_text.trim_start()).is_some())
 }
 
 /// Whether a `#` inside a comment could start another one: it is not in quotes or in a word.
@@ -315,9 +315,9 @@ fn starts_a_comment(written: &str, at: usize) -> bool {
 }
 
 /// Our name at the start of a text, in any case.
-fn mark_prefix(said: &str) -> Option<&str> {
+fn mark_prefix(comment_text: &str) -> Option<&str> {
     let mark = MARK.trim_end_matches(':');
-    let start = said.get(..mark.len())?;
+    let start = comment_text.get(..mark.len())?;
     if start.eq_ignore_ascii_case(mark) { Some(start) } else { None }
 }
 

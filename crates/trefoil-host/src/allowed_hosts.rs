@@ -18,7 +18,7 @@ pub fn refused_hosts(
     is_ours: &dyn Fn(StepId, &ToolCall) -> bool,
     library: bool,
 ) -> Vec<Diagnostic> {
-    let mut said = HashSet::new();
+    let mut reported = HashSet::new();
     let mut found = Vec::new();
     for (_, id) in walk::reachable_steps(program, program.entry) {
         let step = &program.steps[id];
@@ -36,7 +36,7 @@ pub fn refused_hosts(
         let discloses = !walk::holes_of(step).is_empty();
         let checked = if discloses { client.may_disclose(&origin) } else { client.check_url(&origin) };
         if let Err(why) = checked
-            && said.insert((step.origin, origin.clone()))
+            && reported.insert((step.origin, origin.clone()))
         {
             let name = match origin.split_once("://") {
                 Some((_, rest)) => rest.trim_end_matches('/'),

@@ -93,7 +93,7 @@ impl LastRuns {
     pub fn explain_edit(&mut self, file: &Path, names: Vec<String>, options: LoadOptions) -> Result<String, String> {
         let file = file.to_owned();
         match self.read(Some(COMMAND), move |lookup| lookup.why(&file, &names, &options)) {
-            Some(said) => said,
+            Some(explanation) => explanation,
             None => Err("the store does not respond".to_owned()),
         }
     }
@@ -118,20 +118,21 @@ impl LastRuns {
                 _ => reader.late = None,
             }
         }
-        let ((say, said), (finish, finished)) = (channel(), channel());
+        let (result_sender, result_receiver) = channel();
+        let (end_sender, end_receiver) = channel();
         let job: StoreLookupJob = Box::new(move |lookup| {
-            let _ = say.send(work(lookup));
-            let _ = finish.send(());
+            let _ = result_sender.send(work(lookup));
+            let _ = end_sender.send(());
         });
         if reader.work.send(job).is_err() {
             // The thread has ended, because of a panic.
             self.reader = None;
             return None;
         }
-        match said.recv_timeout(budget.unwrap_or(reader.budget)) {
+        match result_receiver.recv_timeout(budget.unwrap_or(reader.budget)) {
             Ok(done) => Some(done),
             Err(RecvTimeoutError::Timeout) => {
-                reader.late = Some(finished);
+                reader.late = Some(end_receiver);
                 None
             }
             Err(RecvTimeoutError::Disconnected) => {

@@ -94,8 +94,8 @@ impl FoundErrors {
     }
     /// Why a journal cannot be read.
     pub fn of_run(files: &SourceFiles, error: &RunError) -> Self {
-        let said = explain_failure("journal", error);
-        Self::new(files.clone(), vec![said])
+        let finding = explain_failure("journal", error);
+        Self::new(files.clone(), vec![finding])
     }
     /// A finding without a file.
     pub fn without_file(message: &str, help: &'static str) -> Self {
@@ -103,8 +103,8 @@ impl FoundErrors {
     }
     /// The same, under a different name.
     pub fn of_rule(rule: &'static str, message: &str, help: impl Into<String>) -> Self {
-        let said = Diagnostic::without_location(rule, FindingSeverity::Error, None, message).with_help(help);
-        Self::new(SourceFiles::default(), vec![said])
+        let finding = Diagnostic::without_location(rule, FindingSeverity::Error, None, message).with_help(help);
+        Self::new(SourceFiles::default(), vec![finding])
     }
     /// The findings, by file and place.
     pub fn found_diagnostics(&self) -> &[Diagnostic] {

@@ -210,8 +210,8 @@ impl<'s> BoundState<'s> {
             let span = reference.span.start as usize..reference.span.end as usize;
             let rest = reference.dotted_path();
             let rest = rest.strip_prefix("working.").unwrap_or_default();
-            let said = NodeThroughWorking::new(&reference.dotted_path(), &id.name, rest);
-            mistakes.add_mistake(said.rule, span, said.message).set_help(said.help);
+            let mistake = NodeThroughWorking::new(&reference.dotted_path(), &id.name, rest);
+            mistakes.add_mistake(mistake.rule, span, mistake.message).set_help(mistake.help);
         }
     }
 }

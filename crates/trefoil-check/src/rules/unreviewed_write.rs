@@ -29,12 +29,12 @@ fn run(cx: &mut RuleContext<'_>) {
         None => false,
     };
     let mut offered = HashSet::new();
-    let mut said = HashSet::new();
+    let mut reported = HashSet::new();
     for (flow, id, step) in cx.model.live_steps() {
         for offer in offers(step) {
             offered.insert(offer.step);
             let Some(what) = offered_write(cx, offer) else { continue };
-            if is_reviewed(flow, id) || !said.insert(offer.origin) {
+            if is_reviewed(flow, id) || !reported.insert(offer.origin) {
                 continue;
             }
             let message = format!("{what} with what a model gives it, and no person sees it before");

@@ -263,9 +263,9 @@ fn count_warnings(args: &RunCommandArgs, loaded: &LoadedTarget) {
     if warnings == 0 {
         return;
     }
-    let said = count_of(warnings as u64, "warning");
+    let count = count_of(warnings as u64, "warning");
     output::print_line(format!(
-        "check: {said} (run `{}` to see {})",
+        "check: {count} (run `{}` to see {})",
         args.target.with_read_options(RunOptions::default()).render_command(PrintedCommand::Check(&args.target.target)),
         if warnings == 1 { "it" } else { "them" }
     ));

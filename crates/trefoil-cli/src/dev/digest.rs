@@ -123,9 +123,9 @@ impl TurnDigest {
             let lines = words::wrap_text(&format!("the result changed{parts}, as shown above"), look.width);
             return Some(lines.iter().map(|line| TerminalText::from_line(line)).collect());
         }
-        let mut said = vec![TerminalText::from(format!("{:>6}", "result"))];
-        said.extend(render_fields(&all, look));
-        Some(said)
+        let mut lines = vec![TerminalText::from(format!("{:>6}", "result"))];
+        lines.extend(render_fields(&all, look));
+        Some(lines)
     }
 
     /// Whether everything fits, so that showing all of it shows nothing more.
@@ -236,7 +236,7 @@ impl TurnDigest {
         all.into_iter().map(|line| shown!("{}{}", BENEATH, line)).collect()
     }
 
-    /// Why it runs again. Of the results of other steps only the names are said, because they are shown where they are made.
+    /// Why it runs again. Of the results of other steps only the names are spans, because they are shown where they are made.
     fn reasons(&self, line: &ActivityDecision, whole: bool) -> Vec<Vec<DiffSpan>> {
         let mut from: Vec<String> = Vec::new();
         let mut edits: Vec<(ChangedTextKind, Option<String>, WordDiff)> = Vec::new();
@@ -261,9 +261,9 @@ impl TurnDigest {
                     }
                 }
                 ChangeReason::Text(TextReason { diff, .. }) => {
-                    let mut said = vec![plain_span(&format!("{reason}: "))];
-                    said.extend(diff_spans(diff, whole));
-                    others.push(said);
+                    let mut spans = vec![plain_span(&format!("{reason}: "))];
+                    spans.extend(diff_spans(diff, whole));
+                    others.push(spans);
                 }
                 other => others.push(vec![plain_span(&reuse_reasons::format_reason(other, false).without_colors())]),
             }
@@ -283,13 +283,13 @@ impl TurnDigest {
                 Some(place) => format!("{of}, {place}"),
                 None => of.to_string(),
             };
-            let mut said = vec![plain_span(&head)];
+            let mut spans = vec![plain_span(&head)];
             // What a step that stops would do is always shown.
             if line.fate == ReuseDecision::Stopped || !was_shown {
-                said.push(plain_span(": "));
-                said.extend(diff_spans(&diff, whole));
+                spans.push(plain_span(": "));
+                spans.extend(diff_spans(&diff, whole));
             }
-            all.push(said);
+            all.push(spans);
         }
         all.extend(others);
         if !from.is_empty() {

@@ -46,7 +46,7 @@ impl Default for RunProgress {
     }
 }
 
-/// What is said of a model that succeeded and answered nothing.
+/// What is parts of a model that succeeded and answered nothing.
 const EMPTY: &str = "the answer is empty";
 
 impl RunProgress {
@@ -376,15 +376,15 @@ pub fn delay_text(provider: &str, delay_ms: Option<u64>, why: Option<&str>) -> S
 /// Formats the numbers in the part of a key below its parent, after the name of a step that is the same agent as others:
 /// ` (third, pass 2, attempt 3)`. `called`: the parent is a model step, so this is a call in a turn.
 fn marks(label: &str, below: &str, called: bool) -> String {
-    let mut said: Vec<String> = Vec::new();
+    let mut parts: Vec<String> = Vec::new();
     if !called && let Some(own) = own_label(below) {
         let own = escape_line(own);
         if own != escape_label(label) {
-            said.push(own.into_owned());
+            parts.push(own.into_owned());
         }
     }
     for part in parse_key_parts(below) {
-        said.push(match part {
+        parts.push(match part {
             KeyPart::Pass(n) if called => format!("turn {n}"),
             KeyPart::Item(n) if called => format!("call {}", u64::from(n) + 1),
             KeyPart::Pass(n @ 2..) => format!("pass {n}"),
@@ -394,5 +394,5 @@ fn marks(label: &str, below: &str, called: bool) -> String {
             KeyPart::Label(_) | KeyPart::Pass(_) | KeyPart::Iteration(_) | KeyPart::Own(_) => continue,
         });
     }
-    if said.is_empty() { String::new() } else { format!(" ({})", said.join(", ")) }
+    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
 }

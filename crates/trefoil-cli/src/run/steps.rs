@@ -101,8 +101,8 @@ impl EventSink for StepCollector {
         let EventKind::Verdict(verdict) = &event.kind else { return };
         let mut verdicts = lock(&self.1);
         let mut json = json!({ "key": event.key.as_ref().map(|key| key.as_str()), "at_ms": event.at_ms });
-        if let (Some(members), Json::Object(said)) = (json.as_object_mut(), json!(verdict)) {
-            members.extend(said);
+        if let (Some(members), Json::Object(details)) = (json.as_object_mut(), json!(verdict)) {
+            members.extend(details);
         }
         verdicts.all.push(json);
         if verdict.ruling == VerdictRuling::Passed {

@@ -61,17 +61,17 @@ impl HumanInbox for TerminalInbox {
             OnTimeout::Answer(default) if request.refused.is_none() => Some(escape_line(default)),
             OnTimeout::Answer(_) | OnTimeout::Fail => None,
         };
-        let mut said = TerminalText::default();
+        let mut text = TerminalText::default();
         // If an answer from the command line was rejected, the question has not been shown yet.
         if shown.insert(format!("{} {}", at.run, at.key.without_try())) {
-            said.push(question(request, default.as_deref()));
+            text.push(question(request, default.as_deref()));
         }
         if let Some(refused) = &request.refused {
-            said.push(again(refused, &request.accepts));
-            said.push("\n");
+            text.push(again(refused, &request.accepts));
+            text.push("\n");
         }
-        said.push(prompt(&request.accepts, &request.choices, default.as_deref()));
-        output::print_part(said);
+        text.push(prompt(&request.accepts, &request.choices, default.as_deref()));
+        output::print_part(text);
         let mut open = OpenPrompt(true);
         let Some(typed) = lines.recv().await else {
             // The end of input is no answer. Somebody may give one later.

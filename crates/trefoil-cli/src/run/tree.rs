@@ -176,7 +176,7 @@ fn row_line(progress: &RunProgress, row: &TreeRow, frame: RowFrame, look: LineSt
             let (symbol, style) =
                 if rest.is_live { look.state_symbol(&StepState::Done, frame.number) } else { ("…", dim_style()) };
             let parts =
-                [(dim_style(), branch.as_str()), (style, symbol), (dim_style(), " "), (dim_style(), &rest.said())];
+                [(dim_style(), branch.as_str()), (style, symbol), (dim_style(), " "), (dim_style(), &rest.summary())];
             look.fit_parts(&parts, frame.columns)
         }
     };
@@ -193,7 +193,7 @@ fn expected_line(name: &str, branch: &str, sort: TreeSort, frame: RowFrame, look
 
 impl ItemRest {
     /// `143 of 200 items, 3 failed, 4 in progress`; at the end: `193 items done, 4 more failed`
-    fn said(&self) -> String {
+    fn summary(&self) -> String {
         let Self { is_live, total, done, failed, running, never } = *self;
         let mut parts = Vec::new();
         if is_live {

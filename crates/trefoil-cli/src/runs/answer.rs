@@ -131,8 +131,8 @@ fn refuse_answer(
             };
             settled(&format!("does not accept `{given}`"), help);
         }
-        (AnswerRefusal::Settled(Some(QuestionClosure::Answered(said))), _) => {
-            settled(&format!("is already answered with `{said}`"), options().to_continue(run, &[]));
+        (AnswerRefusal::Settled(Some(QuestionClosure::Answered(answer))), _) => {
+            settled(&format!("is already answered with `{answer}`"), options().to_continue(run, &[]));
         }
         (AnswerRefusal::Settled(Some(QuestionClosure::Late)), Some(deadline)) => {
             let why = format!("cannot be answered any more: {}", deadline.missed_message());

@@ -72,19 +72,20 @@ impl KeyMarks {
         let from = if key.starts_with(above) { above.len() } else { 0 };
         // The steps inside a model step are calls by the model.
         let called = matches!(parent, Some(parent) if text_member(parent, "kind") == Some("agent"));
-        let mut said = if called { calls(key, from) } else { self.said(step, key, from) };
+        let mut words = if called { calls(key, from) } else { self.number_words(step, key, from) };
         // Steps that are the same agent have its name.
         if !called
             && let Some(own) = own_label(key)
             && let Some(label) = text_member(step, "label")
             && escape_label(label) != own
         {
-            said.insert(0, fit_line(own, most));
+            words.insert(0, fit_line(own, most));
         }
-        if said.is_empty() { name } else { format!("{name} {}", said.join(", ")) }
+        if words.is_empty() { name } else { format!("{name} {}", words.join(", ")) }
     }
 
-    fn said(&self, step: &Value, key: &str, from: usize) -> Vec<String> {
+    /// The numbers of a step below its parent: `pass 2`, `item 2/20 Lima`.
+    fn number_words(&self, step: &Value, key: &str, from: usize) -> Vec<String> {
         let item = step.get("item");
         let mut below = marks(key);
         below.retain(|mark| mark.at >= from);

@@ -291,8 +291,8 @@ fn one_call(call: &Value, which: &str, out: &mut TerminalText, look: TraceStyle<
             Some(usage) => format!(" ({})", usage_text(&[usage])),
             None => String::new(),
         };
-        let said = format!("before: {} did not answer: {}{usage}", fit_line(model, 100), fit_line(why, 300));
-        out.push(shown!("{}\n", look.dim_text(&said)));
+        let text = format!("before: {} did not answer: {}{usage}", fit_line(model, 100), fit_line(why, 300));
+        out.push(shown!("{}\n", look.dim_text(&text)));
     }
     for message in list_member(call, "messages") {
         section(&fit_line(text_member(message, "role").unwrap_or("?"), 20), "", out, look);

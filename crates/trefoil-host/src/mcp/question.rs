@@ -41,11 +41,11 @@ impl HumanInbox for QuestionInbox {
     async fn ask_question(&self, _at: CallSite<'_>, request: &HumanRequest) -> QuestionState {
         let (answer, answered) = oneshot::channel();
         let asking = ClientQuestion { request: request.clone(), answer };
-        let said = match self.questions.send(asking) {
+        let received = match self.questions.send(asking) {
             Ok(()) => answered.await.ok(),
             Err(_) => None,
         };
-        match said {
+        match received {
             Some(answer) => QuestionState::Answer(answer),
             None if self.is_stored => QuestionState::Later,
             None => QuestionState::Nobody,
@@ -91,9 +91,9 @@ impl ClientQuestion {
     }
 
     /// Passes on an answer.
-    pub fn send_answer(self, said: String) {
-        let said = accepted_word(&self.request.accepts, &said).map(str::to_owned).unwrap_or(said);
-        let _ = self.answer.send(said);
+    pub fn send_answer(self, answer: String) {
+        let answer = accepted_word(&self.request.accepts, &answer).map(str::to_owned).unwrap_or(answer);
+        let _ = self.answer.send(answer);
     }
 }
 

@@ -39,8 +39,8 @@ impl OfferedFlow {
     pub fn parse_input(&self, arguments: Option<JsonObject>) -> Result<Value, String> {
         let input = self.as_tool.run_input(Value::Object(arguments.unwrap_or_default()));
         input.map_err(|error| {
-            let said = render_text(&[error.to_diagnostic()], &self.flow.loaded_target().files, Default::default());
-            format!("the run did not start\n\n{}", said.trim_end())
+            let findings = render_text(&[error.to_diagnostic()], &self.flow.loaded_target().files, Default::default());
+            format!("the run did not start\n\n{}", findings.trim_end())
         })
     }
 }

@@ -257,12 +257,12 @@ fn declare(call: &ToolCall, host: &HostOffer<'_>) -> String {
 
 fn people(program: &Program, host: &HostOffer<'_>, found: &mut Vec<Diagnostic>) {
     let asked = find_questions(program);
-    let mut said = HashSet::new();
+    let mut reported = HashSet::new();
     for question in &asked {
         let answered = host.answers.iter().any(|(name, _)| answers_question(&asked, name, question));
         let step = &program.steps[question.place.id];
         if let (false, false, OnTimeout::Fail) = (answered, host.people, &question.call.on_timeout)
-            && said.insert(question.place.key.clone())
+            && reported.insert(question.place.key.clone())
         {
             // The shortest name that only this step has.
             let StepPlace { label, key, .. } = &question.place;

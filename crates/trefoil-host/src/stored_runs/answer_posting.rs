@@ -42,7 +42,9 @@ impl fmt::Display for AnswerRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::RunStopped => f.write_str("the run has stopped before its end, and asks nothing"),
-            Self::Settled(Some(QuestionClosure::Answered(said))) => write!(f, "it is already answered with `{said}`"),
+            Self::Settled(Some(QuestionClosure::Answered(answer))) => {
+                write!(f, "it is already answered with `{answer}`")
+            }
             Self::Settled(Some(QuestionClosure::Late)) => f.write_str("its time has ended"),
             Self::Settled(None) => f.write_str("the run does not ask it any more"),
             Self::RunEnded => f.write_str("the run that asked has ended"),

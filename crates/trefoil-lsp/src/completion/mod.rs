@@ -139,20 +139,20 @@ pub fn complete_at(
 /// The rules, in a comment that suppresses findings.
 fn rules(text: &str, offset: u32) -> Option<CompletionItems> {
     let before = text.get(line_span(text, offset).start as usize..offset as usize)?;
-    let said = before.get(before.rfind("# trefoil:")? + "# trefoil:".len()..)?.trim_start();
+    let comment = before.get(before.rfind("# trefoil:")? + "# trefoil:".len()..)?.trim_start();
     let mut items = Vec::new();
     for verb in ["allow", "allow-file"] {
-        if verb.starts_with(said) {
+        if verb.starts_with(comment) {
             items
                 .push(CompletionItem { insert: format!("{verb} "), ..CompletionItem::new(verb, CompletionKind::Word) });
         }
     }
     if !items.is_empty() {
-        return Some(CompletionItems { replace: Span::new(offset - said.len() as u32, offset), items });
+        return Some(CompletionItems { replace: Span::new(offset - comment.len() as u32, offset), items });
     }
-    let named = match said.strip_prefix("allow-file") {
+    let named = match comment.strip_prefix("allow-file") {
         Some(named) => named,
-        None => said.strip_prefix("allow")?,
+        None => comment.strip_prefix("allow")?,
     };
     if !named.starts_with([' ', '\t']) || named.contains("--") {
         return None;

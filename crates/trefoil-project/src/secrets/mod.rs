@@ -119,14 +119,14 @@ pub struct SourceState {
 
 /// Tries all configured sources, in order. A command is not called, because it may ask the user something.
 #[allow(clippy::disallowed_methods, reason = "this is where secrets come from")]
-pub fn probe_sources(said: &SecretSources) -> Vec<SourceState> {
+pub fn probe_sources(sources: &SecretSources) -> Vec<SourceState> {
     let mut all = Vec::new();
     let count = |n: usize| if n == 1 { "1 secret".to_owned() } else { format!("{n} secrets") };
     let own = std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with(VARIABLE_START)).count();
     if own > 0 {
         all.push(SourceState { name: "environment", says: Ok(format!("{} in `{VARIABLE_START}*`", count(own))) });
     }
-    if let Some(file) = env_file(said) {
+    if let Some(file) = env_file(sources) {
         let says = in_file(&file).map(|all| format!("{} in `{}`", count(all.len()), file.display()));
         all.push(SourceState { name: "env file", says });
     }
@@ -135,7 +135,7 @@ pub fn probe_sources(said: &SecretSources) -> Vec<SourceState> {
         let says = if file_access::is_folder(&folder) { Ok(shown) } else { Err(format!("{shown} is not a folder")) };
         all.push(SourceState { name: "folder", says });
     }
-    if let Some(program) = said.command.first() {
+    if let Some(program) = sources.command.first() {
         let says = match file_access::missing_program(program, None) {
             None => Ok(format!("`{program}` is called for names that are not listed above")),
             Some(why) => Err(why),

@@ -72,7 +72,7 @@ pub type PassphrasePrompt = fn(&Path) -> Option<String>;
 
 static ASK: OnceLock<PassphrasePrompt> = OnceLock::new();
 static LAST: Mutex<Option<(KeyDerivation, String, LessSafeKey)>> = Mutex::new(None);
-static SAID: Mutex<Option<String>> = Mutex::new(None);
+static KNOWN: Mutex<Option<String>> = Mutex::new(None);
 
 /// Sets the function; the first call counts.
 pub fn ask_with(ask: PassphrasePrompt) {
@@ -83,23 +83,23 @@ pub fn ask_with(ask: PassphrasePrompt) {
 #[allow(clippy::disallowed_methods, reason = "this is where secrets come from")]
 pub(super) fn request_passphrase(file: &Path) -> Option<String> {
     #[cfg(test)]
-    if let Some(said) = tests::said() {
-        return said;
+    if let Some(passphrase) = tests::passphrase() {
+        return passphrase;
     }
     if let Ok(text) = std::env::var(VARIABLE)
         && !text.is_empty()
     {
         return Some(text);
     }
-    let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
-    if said.is_none()
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if known.is_none()
         && let Some(ask) = ASK.get()
         && let Some(text) = ask(file)
         && !text.is_empty()
     {
-        *said = Some(text);
+        *known = Some(text);
     }
-    said.clone()
+    known.clone()
 }
 
 #[cfg(test)]
@@ -112,7 +112,7 @@ pub(super) mod tests {
         static SAYS: RefCell<Option<Option<String>>> = const { RefCell::new(None) };
     }
 
-    pub(super) fn said() -> Option<Option<String>> {
+    pub(super) fn passphrase() -> Option<Option<String>> {
         SAYS.with_borrow(Clone::clone)
     }
 

@@ -56,9 +56,9 @@ impl RunView {
 
     /// Records a verdict about a text. What it found is a note; for an iteration, there already is one.
     pub(super) fn record_verdict(&mut self, event: &Event, verdict: &Verdict) {
-        let said =
+        let has_note =
             matches!(verdict.of, CheckSubject::Result | CheckSubject::Call) && verdict.ruling == VerdictRuling::Refused;
-        if verdict.ruling != VerdictRuling::Passed && !said {
+        if verdict.ruling != VerdictRuling::Passed && !has_note {
             self.add_note(event, || verdict.to_string());
         }
         if verdict.ruling == VerdictRuling::Flagged {

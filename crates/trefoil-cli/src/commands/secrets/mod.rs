@@ -116,8 +116,8 @@ const PASSPHRASE: &str = "TREFOIL_SECRETS_PASSPHRASE";
 /// Reads a new passphrase: typed twice, as one line of stdin, or from the environment, where later commands find it.
 fn new_passphrase() -> Result<Option<String>, VaultError> {
     if !std::io::stdin().is_terminal() {
-        let said = from_stdin()?;
-        return Ok(Some(if said.is_empty() { std::env::var(PASSPHRASE).unwrap_or_default() } else { said }));
+        let typed = from_stdin()?;
+        return Ok(Some(if typed.is_empty() { std::env::var(PASSPHRASE).unwrap_or_default() } else { typed }));
     }
     let first = prompt_hidden("new passphrase")?;
     let again = prompt_hidden("again")?;

@@ -101,7 +101,7 @@ pub fn execute_command(
         return Err(LspRequestError::new(ErrorCode::InvalidParams, "the argument must be the URI of an open file"));
     };
     let path = place.path.to_string_lossy().into_owned();
-    let said = match action {
+    let text = match action {
         lens::LensAction::Run => session.last_runs.store_options().render_command(PrintedCommand::Run(&path)),
         lens::LensAction::Dev => session.last_runs.store_options().render_command(PrintedCommand::Dev(&path)),
         lens::LensAction::Resume => match session.last_run(&place) {
@@ -113,14 +113,14 @@ pub fn execute_command(
                 trefoil_project::settings::find_settings(&place.path, false).settings.supplied_declarations();
             let options = LoadOptions { overlay: session.workspace.text_overlay(), supplied, ..LoadOptions::default() };
             let names = lens::flow_names(&place.analysis, place.file);
-            let said = session.last_runs.explain_edit(&place.path, names, options);
-            said.map_err(|why| LspRequestError::new(ErrorCode::RequestFailed, why))?
+            let explanation = session.last_runs.explain_edit(&place.path, names, options);
+            explanation.map_err(|why| LspRequestError::new(ErrorCode::RequestFailed, why))?
         }
         lens::LensAction::Plan => render_plan(session, &place)?,
     };
-    let message = json!({ "type": 3, "message": &said });
+    let message = json!({ "type": 3, "message": &text });
     session.outgoing.push(Notification::new("window/showMessage".to_owned(), message).into());
-    Ok(said.into())
+    Ok(text.into())
 }
 
 /// The document that the first argument of a command names.
