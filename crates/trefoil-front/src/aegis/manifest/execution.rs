@@ -111,23 +111,8 @@ pub fn read_execution(reader: &ManifestReader<'_>, fields: &mut MappingReader<'_
     fields.also_called(key_synonyms::EXECUTION);
     fields.set_deciding_keys(&[("validation", "no answer is checked")]);
     fields.set_foreign_keys(key_synonyms::NOT_EXECUTION);
-    let iterative = fields.read_word("mode", &[("one-shot", false), ("iterative", true)]);
-    if iterative == Some(true) {
-        execution.max_iterations = 10;
-    }
-    if let Some(entry) = take_spelled(fields, "max_iterations", "max_retries")
-        && let Some(max) = reader.read_integer(&entry.value, &entry.key.value, 1..=255)
-    {
-        execution.max_iterations = u32::try_from(max).unwrap_or(1);
-        if let Some(mode) = fields.peek_entry("mode")
-            && iterative == Some(false)
-            && max > 1
-        {
-            let message = format!("`one-shot` has no effect: `{}` is {max}", entry.key.value);
-            let d = Diagnostic::new_warning("no-effect", reader.location_of(mode.value.span), message);
-            let d = d.with_label(reader.location_of(entry.key.span), "this decides");
-            reader.report_finding(d.with_help("remove one of them"));
-        }
+    if let Some(max) = read_max_iterations(reader, fields) {
+        execution.max_iterations = max;
     }
     if let Some(entry) = fields.take("iteration_timeout")
         && let Some(ms) = duration::read_duration(reader, &entry.value, "iteration_timeout")
@@ -186,6 +171,25 @@ pub fn read_execution(reader: &ManifestReader<'_>, fields: &mut MappingReader<'_
     }
     fields.no_effect(&["delivery"], "the result is returned to the caller");
     execution
+}
+
+/// Reads `mode` and `max_iterations`. `None` if neither sets the maximum.
+fn read_max_iterations(reader: &ManifestReader<'_>, fields: &mut MappingReader<'_, '_>) -> Option<u32> {
+    let is_iterative = fields.read_word("mode", &[("one-shot", false), ("iterative", true)]);
+    let by_mode = if is_iterative == Some(true) { Some(10) } else { None };
+    let Some(entry) = take_spelled(fields, "max_iterations", "max_retries") else { return by_mode };
+    let Some(max) = reader.read_integer(&entry.value, &entry.key.value, 1..=255) else { return by_mode };
+    if let Some(mode) = fields.peek_entry("mode")
+        && is_iterative == Some(false)
+        && max > 1
+    {
+        let message = format!("`one-shot` has no effect: `{}` is {max}", entry.key.value);
+        let finding = Diagnostic::new_warning("no-effect", reader.location_of(mode.value.span), message)
+            .with_label(reader.location_of(entry.key.span), "this decides")
+            .with_help("remove one of them");
+        reader.report_finding(finding);
+    }
+    Some(u32::try_from(max).unwrap_or(1))
 }
 
 fn read_validator(reader: &ManifestReader<'_>, node: &YamlNode) -> Option<ValidatorSpec> {
