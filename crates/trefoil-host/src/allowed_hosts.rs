@@ -10,12 +10,12 @@ use trefoil_tools::guard::GuardedClient;
 /// A host that an HTTP tool may not call, or an MCP server may not be at.
 pub const NOT_ALLOWED: &str = "host-not-allowed";
 
-/// The steps of a run that the client would refuse. `is_ours`: whether a call is made by this client. `library`: whether the library
+/// The steps of a run that the client would refuse. `is_sent`: whether a call is made by this client. `library`: whether the library
 /// is embedded in another program.
 pub fn refused_hosts(
     program: &Program,
     client: &GuardedClient,
-    is_ours: &dyn Fn(StepId, &ToolCall) -> bool,
+    is_sent: &dyn Fn(StepId, &ToolCall) -> bool,
     library: bool,
 ) -> Vec<Diagnostic> {
     let mut reported = HashSet::new();
@@ -29,7 +29,7 @@ pub fn refused_hosts(
             ToolKind::Local | ToolKind::Python => None,
         };
         let Some(origin) = origin else { continue };
-        if !is_ours(id, call) {
+        if !is_sent(id, call) {
             continue;
         }
         // Values of the environment and secrets anywhere in the request are sent to this host.

@@ -41,7 +41,7 @@ impl Engine {
     /// An engine with the defaults.
     pub fn new() -> Self {
         let flow_host = FlowHost(|tools| Arc::new(FlowCalls(tools)));
-        Self { parts: Arc::new(EngineParts { flow_host, ..EngineParts::default() }), kept: Arc::default() }
+        Self { parts: Arc::new(EngineParts { flow_host, ..EngineParts::default() }), cache: Arc::default() }
     }
 }
 

@@ -180,7 +180,7 @@ impl FlowTools {
 
     /// An engine for the runs of calls, with these parts.
     pub(super) fn engine_with(&self, parts: EngineParts) -> Engine {
-        Engine { parts: Arc::new(parts), kept: self.engine.kept.clone() }
+        Engine { parts: Arc::new(parts), cache: self.engine.cache.clone() }
     }
 }
 

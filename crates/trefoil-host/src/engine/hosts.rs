@@ -70,7 +70,7 @@ impl RunHosts {
             servers: None,
         };
         // A key must not be stored or shown, whatever answers.
-        hosts.keys = engine.kept.registry(parts).keys();
+        hosts.keys = engine.cache.registry(parts).keys();
         if parts.commands.is_some() {
             for name in &parts.settings.command_env {
                 hosts.holes.push((HoleKind::Env, Arc::from(name.as_str())));
@@ -94,7 +94,7 @@ impl RunHosts {
         all: &mut Vec<Arc<dyn ToolHost>>,
     ) {
         let parts = &*engine.parts;
-        let http = engine.kept.http_tools(parts, rehearsal);
+        let http = engine.cache.http_tools(parts, rehearsal);
         self.http = http.clone();
         let settings = &parts.settings;
         if !settings.tools.is_empty() {

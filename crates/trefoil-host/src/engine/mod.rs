@@ -78,7 +78,7 @@ pub const BOUND: &str = "unknown-bound";
 pub struct Engine {
     parts: Arc<EngineParts>,
     /// Cached results for these parts. Changing a part starts a new cache.
-    kept: Arc<EngineCache>,
+    cache: Arc<EngineCache>,
 }
 
 /// A run to resume.
@@ -166,7 +166,7 @@ impl std::fmt::Debug for Engine {
 impl Engine {
     fn with_parts(mut self, change: impl FnOnce(&mut EngineParts)) -> Self {
         change(Arc::make_mut(&mut self.parts));
-        Self { parts: self.parts, kept: Arc::default() }
+        Self { parts: self.parts, cache: Arc::default() }
     }
 
     /// Adds a tool: an async closure from its arguments to its result, both converted by serde. If two tools have the

@@ -85,12 +85,12 @@ impl PreparedFlow {
 impl Engine {
     /// Chooses the models as [`Self::prepare_run`] would, and writes them into a program without running it.
     pub fn choose_models(&self, program: &mut Arc<Program>) -> std::result::Result<AnswerSource, Vec<Diagnostic>> {
-        self.kept.decide_models(&self.parts_for(program), program)
+        self.cache.decide_models(&self.parts_for(program), program)
     }
 
     /// A flow with the models of its runs.
     pub(super) fn prepared_flow(&self, flow: &Flow) -> std::result::Result<Arc<PreparedFlow>, Vec<Diagnostic>> {
-        self.kept.prepared_flow(&self.parts_for(&flow.loaded_target().program), flow)
+        self.cache.prepared_flow(&self.parts_for(&flow.loaded_target().program), flow)
     }
 
     /// The parts without the models that are only for steps of the flows which a program calls as tools.
@@ -225,9 +225,9 @@ impl EngineCache {
     pub fn http_tools(&self, parts: &EngineParts, only_allowed: bool) -> Option<Arc<HttpTools>> {
         let rules = parts.http.as_ref()?;
         let [any, allowed] = &self.http;
-        let kept = if only_allowed { allowed } else { any };
+        let tools_cell = if only_allowed { allowed } else { any };
         let tools = || HttpTools::new(GuardedClient::new(GuardRules { only_allowed, ..rules.clone() }));
-        Some(kept.get_or_init(|| Arc::new(tools())).clone())
+        Some(tools_cell.get_or_init(|| Arc::new(tools())).clone())
     }
 
     /// Decides what answers, and writes it into the program.
@@ -375,6 +375,6 @@ mod tests {
         for _ in 0..3 {
             aimed(&engine, &Flow::from_text("a.yaml", AGENT).unwrap());
         }
-        assert_eq!(engine.kept.flows.lock().unwrap().len(), 1, "only the last, until the next one comes");
+        assert_eq!(engine.cache.flows.lock().unwrap().len(), 1, "only the last, until the next one comes");
     }
 }

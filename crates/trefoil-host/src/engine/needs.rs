@@ -72,8 +72,8 @@ impl RunNeeds {
         };
         let hosts = RunHosts::for_flow(engine, answers_from, script.clone(), &secrets, flows);
         let rehearsal = answers_from.is_some_and(is_rehearsal);
-        // Of a run that is gone on with nobody knows whether it comes to a command: it stops there.
-        // So does the run of a call: what its flow needs was judged before the calling run started.
+        // It is not known whether a resumed run comes to a command. If it does, it stops there.
+        // So does the run of a call: what its flow needs was checked before the calling run started.
         let is_kept_call = parts.caller.is_some() && engine.keeps_runs();
         let resumes = parts.begun.is_some() || is_kept_call || matches!(caller, Some(caller) if caller.resumes);
         let host = HostOffer {
@@ -115,12 +115,7 @@ impl RunNeeds {
                 lacks.extend(missing_environment(&loaded.program, &*secrets));
             }
         }
-        let provider = aimed.as_ref().and_then(|aimed| aimed.provider.clone());
-        let models = match (provider, &script) {
-            (Some(provider), _) => Some(provider),
-            (None, Some(script)) => Some(script.clone() as Arc<dyn ModelProvider>),
-            (None, None) => None,
-        };
+        let models = model_provider(aimed.as_deref(), script.as_ref());
         let mut money = Flags::default();
         if let (Some(aimed), true) = (&aimed, lacks.is_empty()) {
             match money_of(parts, aimed, parts.clock().wall_ms()) {
@@ -130,6 +125,16 @@ impl RunNeeds {
         }
         Self { aimed, models, script, hosts, secrets, money, lacks }
     }
+}
+
+/// What answers the model calls of a run: the provider that was prepared, otherwise the script.
+fn model_provider(aimed: Option<&PreparedFlow>, script: Option<&Arc<Scripted>>) -> Option<Arc<dyn ModelProvider>> {
+    if let Some(aimed) = aimed
+        && let Some(provider) = &aimed.provider
+    {
+        return Some(provider.clone());
+    }
+    Some(script?.clone())
 }
 
 /// The secrets that a run of the flow lacks, and those that it would show.
@@ -157,7 +162,8 @@ fn missing_secrets(
 
 /// Why the program of a tool or of a server cannot be started here, and the table that declares it.
 fn missing_program(parts: &EngineParts, hosts: &RunHosts, call: &ToolCall) -> Option<(String, String)> {
-    let runs_in_python = match &call.kind {
+    // Whether the call comes to the declared program, and not to another tool with this name.
+    let is_performed_here = match &call.kind {
         ToolKind::Local => hosts.is_after(&call.name),
         kind => !hosts.is_before(&call.name, kind),
     };
@@ -167,7 +173,7 @@ fn missing_program(parts: &EngineParts, hosts: &RunHosts, call: &ToolCall) -> Op
         ToolKind::Http | ToolKind::Python => return None,
     };
     // Whoever runs it elsewhere has other programs.
-    if !runs_in_python || parts.submits {
+    if !is_performed_here || parts.submits {
         return None;
     }
     for declared in parts.settings.declared_programs() {
@@ -191,9 +197,9 @@ fn refused_requests(
     let Some(http) = &hosts.http else { return Vec::new() };
     // A list of a server's tools is asked for even if a script has some of them.
     let is_before = |call: &ToolCall| !call.name.is_empty() && hosts.is_before(&call.name, &call.kind);
-    let runs_in_python =
+    let is_sent =
         |id: StepId, call: &ToolCall| !uncalled.contains(&id) && !is_before(call) && !is_declared(parts, &call.kind);
-    allowed_hosts::refused_hosts(program, http.guarded_client(), &runs_in_python, library)
+    allowed_hosts::refused_hosts(program, http.guarded_client(), &is_sent, library)
 }
 
 /// Whether the operator has declared the server of a tool.

@@ -69,7 +69,7 @@ pub struct ReadyRun {
     /// What guardrails have redacted in the input in that run.
     pub(crate) input_verdicts: Vec<Verdict>,
     /// The owner of stored runs. `None`: the run is not stored.
-    kept: Option<Arc<trefoil_store::Owner>>,
+    owner: Option<Arc<trefoil_store::Owner>>,
     content: trefoil_store::Content,
     attended: bool,
 }
@@ -136,7 +136,7 @@ impl ReadyRun {
             basis: None,
             library: None,
             input_verdicts: Vec::new(),
-            kept: parts.owner.clone(),
+            owner: parts.owner.clone(),
             content: parts.content,
             attended: parts.attended,
         };
@@ -255,14 +255,14 @@ impl ReadyRun {
     pub fn start_run(self, input: impl Serialize) -> Result<Run> {
         let input = self.input(input)?;
         tokio::runtime::Handle::try_current().map_err(|_| Error::NoRuntime)?;
-        let (ready, options) = self.kept()?;
+        let (ready, options) = self.set_up_storage()?;
         ready.spawn(options, |prepared, ports, options| run_prepared(prepared, input, ports, options))
     }
 
     /// Sets up the storage of the run.
-    fn kept(mut self) -> Result<(Self, DriverOptions)> {
+    fn set_up_storage(mut self) -> Result<(Self, DriverOptions)> {
         let mut options = self.start_options();
-        match self.kept.clone() {
+        match self.owner.clone() {
             Some(owner) => {
                 let packed = self.flow.to_packed();
                 (options.sources, options.bundle) = (packed.sources, Some(packed.bundle));
@@ -279,7 +279,7 @@ impl ReadyRun {
     /// Stores the run for a worker to perform, and returns its id. Calls nothing.
     pub async fn submit_run(self, input: impl Serialize) -> Result<String> {
         let input = self.input(input)?;
-        let owner = self.kept.clone().ok_or(Error::NoRuntime)?;
+        let owner = self.owner.clone().ok_or(Error::NoRuntime)?;
         let packed = self.flow.to_packed();
         let options = DriverOptions { sources: packed.sources, bundle: Some(packed.bundle), ..self.start_options() };
         let first = first_entry(&self.prepared, input, &self.ports, options);
@@ -298,7 +298,7 @@ impl ReadyRun {
 
     /// Resumes a run from its journal.
     pub async fn resume_run(self, run: &str) -> Result<Run> {
-        let owner = self.kept.clone().ok_or(Error::NoRuntime)?;
+        let owner = self.owner.clone().ok_or(Error::NoRuntime)?;
         let hold = owner.resume_run(run).await?;
         self.resume_held(hold)
     }
@@ -332,7 +332,7 @@ impl ReadyRun {
         let work: Pin<Box<dyn Future<Output = RunOutcome> + Send>> =
             Box::pin(begin(self.prepared, self.ports, options));
         let hosts = self.hosts;
-        let store = self.kept.as_ref().map(|owner| owner.store().clone());
+        let store = self.owner.as_ref().map(|owner| owner.store().clone());
         // What comes after the run is boxed when it is needed. A future has room for all that it ever awaits, also while it waits.
         let task = runtime.spawn(async move {
             let outcome = work.await;
