@@ -39,7 +39,7 @@ impl PerformedActivity {
 
 /// Performs an activity. `place`: the permit of a model call.
 pub async fn perform_activity(
-    world: Arc<RunContext>,
+    context: Arc<RunContext>,
     (work, activity): (WorkId, Arc<Activity>),
     meter: Arc<Meter>,
     place: Option<Arc<CallPermit>>,
@@ -47,9 +47,9 @@ pub async fn perform_activity(
     if let Some(place) = &place {
         meter.set_permit(place);
     }
-    let location = Some(world.prepared.program.steps[activity.step].origin);
-    let at = ActivityContext { world: &world, activity: &activity, location, meter: &meter };
-    let began = world.watch.now_ms();
+    let location = Some(context.prepared.program.steps[activity.step].origin);
+    let at = ActivityContext { context: &context, activity: &activity, location, meter: &meter };
+    let began = context.watch.now_ms();
     let mut letters = InboxMessageIds::default();
     let mut came = match &activity.request {
         Request::Model(request) => model::call_model(&at, request).await,
@@ -57,7 +57,7 @@ pub async fn perform_activity(
             let (result, repeatable) = match tool(&at, request).await {
                 Ok(ended) => ended,
                 Err(raw) => {
-                    let suspended = Box::new(at.world.masking.mask_suspension(*raw));
+                    let suspended = Box::new(at.context.masking.mask_suspension(*raw));
                     return PerformedActivity::for_work(work, &activity.key, WorkOutcome::Called(suspended));
                 }
             };
@@ -72,7 +72,7 @@ pub async fn perform_activity(
             None => return PerformedActivity::for_work(work, &activity.key, WorkOutcome::Kept),
         },
         Request::Timer { due, .. } => {
-            world.ports.clock.sleep_ms(world.watch.remaining_ms(*due)).await;
+            context.ports.clock.sleep_ms(context.watch.remaining_ms(*due)).await;
             Ok(Value::Null).into()
         }
         Request::Decide(question) => decide(&at, question).map(Value::from).into(),
@@ -82,7 +82,7 @@ pub async fn perform_activity(
     {
         came.result = Err(RunError::too_large("what came back"));
     }
-    world.masking.hide_secrets(&meter.take_secrets());
+    context.masking.hide_secrets(&meter.take_secrets());
     if let Some(place) = &place {
         // The models that were called before have told their own when the call moved on.
         place.report_usage(came.usage);
@@ -91,9 +91,9 @@ pub async fn perform_activity(
     let about = ActivityMetadata {
         model: match &came.told.instead {
             Some(instead) => Some(instead.clone()),
-            None => world.model_label(&activity),
+            None => context.model_label(&activity),
         },
-        duration_ms: if is_effect { Some(world.watch.now_ms().saturating_sub(began)) } else { None },
+        duration_ms: if is_effect { Some(context.watch.now_ms().saturating_sub(began)) } else { None },
         // A failed call binds nothing: its server may be repaired before the run continues.
         tools: if came.result.is_ok() { meter.take_digests() } else { Vec::new() },
         called: meter.called_run(),
@@ -101,7 +101,7 @@ pub async fn perform_activity(
         ..ActivityMetadata::default()
     };
     let key = activity.key.clone();
-    let done = world.masking.mask_completion(activity, came, about, letters);
+    let done = context.masking.mask_completion(activity, came, about, letters);
     PerformedActivity { place, ..PerformedActivity::for_work(work, &key, WorkOutcome::Done(Box::new(done))) }
 }
 
@@ -119,7 +119,7 @@ async fn tool(
     at: &ActivityContext<'_>,
     request: &ToolRequest,
 ) -> Result<(Result<Value, RunError>, bool), Box<RawSuspension>> {
-    let tools = &at.world.ports.tools;
+    let tools = &at.context.ports.tools;
     if !tools.offers_tool(&request.name, &request.kind) {
         let error = RunError::new("TOOL_ERROR", format!("no implementation for the tool `{}`", request.name));
         let error = error.with_help("declare it under `[tools.NAME]` or `[mcp.NAME]` in the settings");
@@ -127,7 +127,7 @@ async fn tool(
     }
     // An embedder's program may not have been searched for these before the run.
     let credentials = credential::in_arguments(&request.kind, &request.arguments).into_iter();
-    at.world
+    at.context
         .masking
         .protect_variables(credentials.filter(|hole| hole.kind == HoleKind::Env).map(|hole| hole.name.clone()));
     let arguments = match at.fill_holes(&request.arguments) {
@@ -135,7 +135,7 @@ async fn tool(
         Err(error) => return Ok((Err(error), false)),
     };
     let filled = ToolRequest { arguments, ..request.clone() };
-    at.meter.set_displayed_arguments(at.world.displayed_value(&request.arguments));
+    at.meter.set_displayed_arguments(at.context.displayed_value(&request.arguments));
     let came = match tools.call_tool(at.call_site(), &filled).await {
         Err(ToolError::Suspended(suspended)) => return Err(suspended),
         came => came,
@@ -176,7 +176,7 @@ async fn described(
     wanted: &[ToolsRequest],
     warnings: &mut Vec<String>,
 ) -> Result<Value, RunError> {
-    if !at.world.ports.models.calls_tools() {
+    if !at.context.ports.models.calls_tools() {
         return Ok(wanted.iter().map(|_| Value::List(Vec::new().into())).collect());
     }
     let mut all = Vec::with_capacity(wanted.len());
@@ -187,7 +187,7 @@ async fn described(
             None => true,
         };
         let placed = |error: RunError, name: Option<&str>| error.at_step(None, offered(at, kind, name));
-        let listed = at.world.ports.tools.list_tools(at.call_site(), kind).await;
+        let listed = at.context.ports.tools.list_tools(at.call_site(), kind).await;
         let skipped = at.meter.take_skipped();
         warnings.extend(at.meter.take_warnings());
         let failed = |error| tool_error(request.source_name(), error).sent_as(at.meter.last_request());
@@ -222,7 +222,7 @@ fn unlisted(error: RunError) -> RunError {
 
 /// Where a conversation offers the tools of a place, or one of them.
 fn offered(at: &ActivityContext<'_>, kind: &ToolKind, name: Option<&str>) -> Option<Location> {
-    let program = &at.world.prepared.program;
+    let program = &at.context.prepared.program;
     let StepKind::Conversation(talk) = &program.steps[at.activity.step].kind else { return None };
     for offer in &talk.offers {
         let StepKind::Tool(call) = &program.steps[offer.step].kind else { continue };
@@ -283,7 +283,7 @@ fn tool_error(name: &str, error: ToolError) -> RunError {
 }
 
 async fn command(at: &ActivityContext<'_>, request: &CommandRequest) -> Result<Value, RunError> {
-    let Some(host) = &at.world.ports.commands else { return Err(not_allowed()) };
+    let Some(host) = &at.context.ports.commands else { return Err(not_allowed()) };
     let env = request.env.iter().map(|(name, value)| Ok((name.clone(), at.fill_holes(value)?)));
     let request = CommandRequest {
         script: request.script.clone(),
@@ -314,7 +314,7 @@ async fn human(
     letters: &mut InboxMessageIds,
 ) -> Option<Result<Value, RunError>> {
     // Answers that came in time were read before. Nobody is asked for one that does not count: the timer is due.
-    if request.is_late(at.world.ports.clock.wall_ms()) {
+    if request.is_late(at.context.ports.clock.wall_ms()) {
         return None;
     }
     let prompt = match at.fill_holes(&request.prompt) {
@@ -322,7 +322,7 @@ async fn human(
         Err(error) => return Some(Err(error)),
     };
     let filled = HumanRequest { prompt, ..request.clone() };
-    Some(match (at.world.ports.humans.ask_question(at.call_site(), &filled).await, &request.on_timeout) {
+    Some(match (at.context.ports.humans.ask_question(at.call_site(), &filled).await, &request.on_timeout) {
         (QuestionState::Later, _) => return None,
         (QuestionState::Answer(answer), _) => Ok(answer.into()),
         (QuestionState::Written(answer, of), _) => {

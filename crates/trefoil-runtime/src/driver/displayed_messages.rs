@@ -11,7 +11,7 @@ use trefoil_machine::provenance::{TextPart, realign_parts, text_spans};
 use trefoil_machine::request::{ModelMessage, ModelToolCall};
 
 /// The message as it may be shown.
-pub fn displayed_message(world: &RunContext, message: &ModelMessage) -> DisplayedMessage {
+pub fn displayed_message(context: &RunContext, message: &ModelMessage) -> DisplayedMessage {
     let ModelMessage { role, calls, answers, .. } = message;
     let shown = |content: Arc<str>, spans| {
         // Sealed data is only for its provider.
@@ -20,17 +20,17 @@ pub fn displayed_message(world: &RunContext, message: &ModelMessage) -> Displaye
         DisplayedMessage { role, content, spans, calls, answers }
     };
     if let Some(text) = blocks::render_content(&message.content) {
-        let text = world.displayed_value(&Value::from(text)).to_text();
+        let text = context.displayed_value(&Value::from(text)).to_text();
         let whole = message.parts.first().map(|part| TextPart { len: text.len() as u32, origin: part.origin.clone() });
         let spans = text_spans(whole.as_slice(), &text);
         return shown(text, spans);
     }
-    let content = world.displayed_value(&message.content).to_text();
+    let content = context.displayed_value(&message.content).to_text();
     if message.parts.is_empty() {
         return shown(content, Vec::new());
     }
     let (parts, text) = replace_holes(&message.parts, &message.content, |hole| {
-        world.displayed_value(&Masked::from_hole(hole.clone()).into_value()).as_str().unwrap_or_default().to_owned()
+        context.displayed_value(&Masked::from_hole(hole.clone()).into_value()).as_str().unwrap_or_default().to_owned()
     });
     let parts = realign_parts(parts, &text, &content);
     let spans = text_spans(&parts, &content);

@@ -41,7 +41,7 @@ const MOMENT_MS: u64 = 1_000;
 
 /// The host of a run.
 pub struct LocalHost {
-    world: Arc<RunContext>,
+    context: Arc<RunContext>,
     run: RunCoordinator,
     cancel: CancelSwitch,
     /// What the coordinator knows of the switch.
@@ -72,14 +72,14 @@ pub struct AbortableActivity {
 impl LocalHost {
     /// The host of a run. `began`: the events for its start.
     pub fn new(
-        world: Arc<RunContext>,
+        context: Arc<RunContext>,
         run: RunCoordinator,
         cancel: CancelSwitch,
         queue: ModelCallQueue,
         began: Vec<UnnumberedEvent>,
     ) -> Box<Self> {
         Box::new(Self {
-            world,
+            context,
             run,
             cancel,
             wanted: StopRequest::No,
@@ -106,7 +106,7 @@ impl LocalHost {
                 Ok(Some(end)) => return Box::pin(self.end(*end)).await,
                 Err(unexpected) => {
                     let error = RunError::new("LIMIT_EXCEEDED", format!("internal error: {unexpected}"));
-                    return RunOutcome::from_failure(&self.world.watch.run, error);
+                    return RunOutcome::from_failure(&self.context.watch.run, error);
                 }
             }
             // Lets other tasks run, even if all answers arrive at once.
@@ -136,7 +136,7 @@ impl LocalHost {
             self.wanted = wanted;
             self.send_input(RunInput::StopWanted(wanted))?;
         }
-        let facts = LocalHostFacts { world: &self.world, running: &self.running };
+        let facts = LocalHostFacts { context: &self.context, running: &self.running };
         let (is_held, drains) = self.waits;
         Ok(self.run.next_action(&facts).unwrap_or(HostAction::Wait { is_held, drains }))
     }
@@ -144,17 +144,17 @@ impl LocalHost {
     async fn perform(&mut self, action: HostAction) -> Result<Option<Box<RunEndReport>>, UnexpectedInput> {
         match action {
             HostAction::LookUp(asked) => {
-                let found = Box::pin(look_up(&self.world, &asked)).await;
+                let found = Box::pin(look_up(&self.context, &asked)).await;
                 self.send_input(RunInput::Found(found))?;
             }
             HostAction::ReadDecision(activity) => {
-                let decided = self.world.find_decision(&activity).await;
-                let decided = decided.map(|decided| self.world.masking.mask_decision(Some(&activity), decided));
+                let decided = self.context.find_decision(&activity).await;
+                let decided = decided.map(|decided| self.context.masking.mask_decision(Some(&activity), decided));
                 self.send_input(RunInput::DecisionRead(decided))?;
             }
             HostAction::ReadInbox => {
-                let received = self.world.ports.humans.waiting_message(&self.world.watch.run).await;
-                let received = received.map(|received| self.world.masking.mask_message(received, &self.run));
+                let received = self.context.ports.humans.waiting_message(&self.context.watch.run).await;
+                let received = received.map(|received| self.context.masking.mask_message(received, &self.run));
                 self.send_input(RunInput::InboxRead(received))?;
             }
             HostAction::Append(append) => self.append(*append).await?,
@@ -184,7 +184,7 @@ impl LocalHost {
     }
 
     fn send_input(&mut self, input: RunInput) -> Result<(), UnexpectedInput> {
-        self.run.handle_input(input, &LocalHostFacts { world: &self.world, running: &self.running })
+        self.run.handle_input(input, &LocalHostFacts { context: &self.context, running: &self.running })
     }
 
     /// Stores entries, then sends their events.
@@ -193,18 +193,18 @@ impl LocalHost {
         let began = std::mem::take(&mut self.began).into_iter().map(|one| (RunMs(0), one));
         let mut untold: Vec<(RunMs, UnnumberedEvent)> = began.collect();
         for (at, notice) in &mut notices {
-            report_past(&self.world, WorkMs(0), notice.as_replay_notice(), &mut |one| untold.push((*at, one)));
+            report_past(&self.context, WorkMs(0), notice.as_replay_notice(), &mut |one| untold.push((*at, one)));
         }
         let stored = match entries.is_empty() {
             true => Ok(()),
             false => {
-                self.world.ports.journal.append_entries(&self.world.watch.run, &entries, letters.message_ids()).await
+                self.context.ports.journal.append_entries(&self.context.watch.run, &entries, letters.message_ids()).await
             }
         };
         // If the entries are not stored, their events are not sent.
         if stored.is_ok() {
             for (at, (key, location, kind)) in untold {
-                self.world.watch.note_stored(at, key, location, kind);
+                self.context.watch.note_stored(at, key, location, kind);
             }
             self.queue.tell_delays();
         }
@@ -213,13 +213,13 @@ impl LocalHost {
 
     fn start(&mut self, work: StartWork) {
         let StartWork { work, activity, share, is_call_off } = work;
-        let meter = Arc::new(Meter::for_call(share.map(|share| *share), self.world.seen.clone()));
+        let meter = Arc::new(Meter::for_call(share.map(|share| *share), self.context.seen.clone()));
         if is_call_off {
             meter.stop_switch().cancel_runs();
         }
         let place = self.queue.take_permit(&activity.key);
         let (handle, registration) = AbortHandle::new_pair();
-        let future = activity::perform_activity(self.world.clone(), (work, activity), meter.clone(), place).boxed();
+        let future = activity::perform_activity(self.context.clone(), (work, activity), meter.clone(), place).boxed();
         self.work.push(Abortable::new(future, registration));
         self.running.insert(work, AbortableActivity { handle, meter });
     }
@@ -244,14 +244,14 @@ impl LocalHost {
             let performed = tokio::select! {
                 biased;
                 () = self.cancel.wait_cancelled() => return Ok(()),
-                received = self.world.ports.humans.next_message(&self.world.watch.run) => {
-                    break RunInput::Arrived(self.world.masking.mask_message(received, &self.run));
+                received = self.context.ports.humans.next_message(&self.context.watch.run) => {
+                    break RunInput::Arrived(self.context.masking.mask_message(received, &self.run));
                 }
                 performed = self.work.next(), if !self.work.is_empty() => performed,
                 () = self.queue.wait_turn(), if !is_held && !self.queue.is_empty() => break RunInput::TurnCame,
                 () = self.cancel.wait_released(), if is_held => return Ok(()),
                 () = self.cancel.wait_drained(), if !drains => return Ok(()),
-                () = self.world.drafts_due() => {
+                () = self.context.drafts_due() => {
                     self.keep_drafts().await;
                     continue;
                 }
@@ -287,8 +287,8 @@ impl LocalHost {
 
     /// Gives stopped calls a moment to end.
     async fn wind_down(&mut self) -> Result<(), UnexpectedInput> {
-        let world = self.world.clone();
-        let mut moment = std::pin::pin!(world.ports.clock.sleep_ms(MOMENT_MS));
+        let context = self.context.clone();
+        let mut moment = std::pin::pin!(context.ports.clock.sleep_ms(MOMENT_MS));
         while self.run.current_state() == CoordinatorState::WindingDown {
             let input = tokio::select! {
                 performed = self.work.next() => match performed {
@@ -305,25 +305,25 @@ impl LocalHost {
 
     /// Stores what has been received of the answers of model calls, if there is more since the last time.
     async fn keep_drafts(&mut self) {
-        let Some(drafts) = &self.world.drafts else { return };
+        let Some(drafts) = &self.context.drafts else { return };
         if !drafts.is_due() {
             return;
         }
         let texts = self.run.running_work().filter_map(|(work, activity)| {
-            let text = self.world.partial_text(activity, &self.running.get(&work)?.meter)?;
+            let text = self.context.partial_text(activity, &self.running.get(&work)?.meter)?;
             Some(Draft { key: activity.key.clone(), text })
         });
         let texts: Vec<Draft> = texts.collect();
         if !texts.is_empty() {
-            self.world.ports.journal.keep_drafts(&self.world.watch.run, &texts).await;
+            self.context.ports.journal.keep_drafts(&self.context.watch.run, &texts).await;
         }
-        drafts.note_written(self.world.watch.now_ms());
+        drafts.note_written(self.context.watch.now_ms());
     }
 
     async fn end(self: Box<Self>, end: RunEndReport) -> RunOutcome {
         let RunEndReport { mut outcome, is_open, failure } = end;
         if let Some(error) = failure {
-            outcome.continues = reopening::is_possible(&self.world, &error, self.run.memo()).await;
+            outcome.continues = reopening::is_possible(&self.context, &error, self.run.memo()).await;
         }
         if outcome.suspended {
             return outcome;
@@ -333,7 +333,7 @@ impl LocalHost {
             Err(error) => (None, Some(error.clone())),
         };
         let RunOutcome { items, usage, calls, duration_ms, .. } = outcome;
-        let watch = &self.world.watch;
+        let watch = &self.context.watch;
         for (key, location, kind) in warning_events(&outcome.warnings) {
             watch.send_event(key, location, kind);
         }
@@ -348,39 +348,39 @@ impl LocalHost {
 
 /// What this host knows.
 pub struct LocalHostFacts<'h> {
-    pub world: &'h RunContext,
+    pub context: &'h RunContext,
     pub running: &'h RunningWork,
 }
 
 impl HostFacts for LocalHostFacts<'_> {
     fn now_ms(&self) -> u64 {
-        self.world.watch.now_ms()
+        self.context.watch.now_ms()
     }
 
     fn wall_ms(&self) -> u64 {
-        self.world.ports.clock.wall_ms()
+        self.context.ports.clock.wall_ms()
     }
 
     fn is_idempotent(&self, request: &ToolRequest) -> bool {
-        self.world.ports.tools.is_idempotent(request)
+        self.context.ports.tools.is_idempotent(request)
     }
 
     fn permission_refusal(&self, activity: &Activity) -> Option<RunError> {
-        let refusal = self.world.not_allowed(activity)?;
-        Some(self.world.masking.mask_error(refusal))
+        let refusal = self.context.not_allowed(activity)?;
+        Some(self.context.masking.mask_error(refusal))
     }
 
     fn is_watched(&self) -> bool {
-        self.world.watch.wants_events()
+        self.context.watch.wants_events()
     }
 
     fn so_far(&self, work: WorkId, activity: &Activity) -> ActivityMetadata {
         let none = Meter::default();
         let meter = self.running.get(&work).map_or(&none, |one| &one.meter);
         let told = meter.substitute_model().map(|instead| model::substitute_metadata(&instead)).unwrap_or_default();
-        let model = told.instead.clone().or_else(|| self.world.model_label(activity));
-        let partial = self.world.partial_text(activity, meter);
-        self.world.masking.mask_about(ActivityMetadata {
+        let model = told.instead.clone().or_else(|| self.context.model_label(activity));
+        let partial = self.context.partial_text(activity, meter);
+        self.context.masking.mask_about(ActivityMetadata {
             model,
             partial,
             told,
@@ -393,7 +393,7 @@ impl HostFacts for LocalHostFacts<'_> {
     }
 
     fn awaited_activity(&self, activity: &Activity) -> AwaitedActivity {
-        self.world.masking.mask_waiting(self.world.describe_waiting(activity))
+        self.context.masking.mask_waiting(self.context.describe_waiting(activity))
     }
 
     fn check_result(
@@ -402,14 +402,14 @@ impl HostFacts for LocalHostFacts<'_> {
         value: PrivateValue,
         about: ActivityMetadata,
     ) -> (Result<PrivateValue, RunError>, ActivityMetadata) {
-        model::recheck_answer(self.world, activity, value, about)
+        model::recheck_answer(self.context, activity, value, about)
     }
 
     fn fill_result(&self, value: &Value) -> Result<PrivateValue, RunError> {
-        self.world.masking.fill_result(value)
+        self.context.masking.fill_result(value)
     }
 
     fn hide_error(&self, error: RunError) -> RunError {
-        self.world.masking.mask_error(error)
+        self.context.masking.mask_error(error)
     }
 }

@@ -28,9 +28,9 @@ pub async fn read_memo(
     ports: Ports,
     options: &DriverOptions,
 ) -> Result<Memo, RunError> {
-    let world = RunContext::new(prepared.clone(), ports, run.into(), 0);
+    let context = RunContext::new(prepared.clone(), ports, run.into(), 0);
     let mut collect = LayerCollector(Layer { program: Some(prepared), ..Layer::for_run(run) });
-    super::read_journal(&world, options, &mut collect).await?;
+    super::read_journal(&context, options, &mut collect).await?;
     Ok(Memo::from_layer(collect.0))
 }
 
@@ -39,13 +39,13 @@ impl JournalObserver for LayerCollector {
 }
 
 /// Looks up answers of earlier runs.
-pub(super) async fn look_up(world: &RunContext, asked: &[Arc<Activity>]) -> Vec<FoundAnswers> {
-    let Some(library) = &world.library else { return Vec::new() };
+pub(super) async fn look_up(context: &RunContext, asked: &[Arc<Activity>]) -> Vec<FoundAnswers> {
+    let Some(library) = &context.library else { return Vec::new() };
     let mut all = Vec::with_capacity(asked.len());
     for one in asked {
         let Request::Model(request) = &one.request else { continue };
-        let answers = library.find_answers(&world.watch.run, one.content).await;
-        let model = request.provider.is_none().then(|| world.ports.models.label(request));
+        let answers = library.find_answers(&context.watch.run, one.content).await;
+        let model = request.provider.is_none().then(|| context.ports.models.label(request));
         all.push(FoundAnswers { content: one.content, model, answers });
     }
     all

@@ -162,37 +162,37 @@ fn begin_run(
     machine.begin_at(started.at);
     let output =
         machine.start_run(started.execution_id(), started.input.as_ref().map(|input| input.exact_value().clone()));
-    let world = Arc::new(RunContext::new(prepared, ports, id.as_str().into(), 0).with_options(&options));
-    let began = world.began_run(&started, &options);
-    let settings = settings(&world, &options, limits, BTreeMap::new());
-    let facts = LocalHostFacts { world: &world, running: &BTreeMap::new() };
+    let context = Arc::new(RunContext::new(prepared, ports, id.as_str().into(), 0).with_options(&options));
+    let began = context.began_run(&started, &options);
+    let settings = settings(&context, &options, limits, BTreeMap::new());
+    let facts = LocalHostFacts { context: &context, running: &BTreeMap::new() };
     let started = EntryKind::Started(Box::new(started));
-    let shared = (memo_for(&world, options.memo.take()), options.within.take());
+    let shared = (memo_for(&context, options.memo.take()), options.within.take());
     let run = RunCoordinator::begin_run((machine, output), started, settings, shared, &facts);
-    host(world, run, options, began)
+    host(context, run, options, began)
 }
 
 fn host(
-    world: Arc<RunContext>,
+    context: Arc<RunContext>,
     run: RunCoordinator,
     options: DriverOptions,
     began: Vec<UnnumberedEvent>,
 ) -> Box<LocalHost> {
-    let queue = ModelCallQueue::new(options.places.map(|places| places.of_run()), world.clone());
-    LocalHost::new(world, run, options.cancel, queue, began)
+    let queue = ModelCallQueue::new(options.places.map(|places| places.of_run()), context.clone());
+    LocalHost::new(context, run, options.cancel, queue, began)
 }
 
 /// What the coordinator of a run needs to know of this process.
 fn settings(
-    world: &RunContext,
+    context: &RunContext,
     options: &DriverOptions,
     limits: RunLimits,
     counted: BTreeMap<Key, Usage>,
 ) -> RunSettings {
     RunSettings {
-        run: world.watch.run.clone(),
-        execution: world.execution,
-        keeps: world.ports.journal.keeps_entries(),
+        run: context.watch.run.clone(),
+        execution: context.execution,
+        keeps: context.ports.journal.keeps_entries(),
         queues: options.places.is_some(),
         recovery: options.recovery,
         linger_ms: options.linger_ms.unwrap_or(LINGER_MS),
@@ -202,8 +202,8 @@ fn settings(
 }
 
 /// The results of earlier runs for a run of this program, with these tools.
-fn memo_for(world: &RunContext, memo: Option<Memo>) -> Option<Memo> {
-    memo.map(|memo| memo.used_by(&world.prepared, world.is_idempotent()))
+fn memo_for(context: &RunContext, memo: Option<Memo>) -> Option<Memo> {
+    memo.map(|memo| memo.used_by(&context.prepared, context.is_idempotent()))
 }
 
 /// Takes the limits of a run that reuses results out of what the machine gets: see [`RunSettings::limits`].
@@ -312,20 +312,20 @@ async fn take_up(
     ports: Ports,
     mut options: DriverOptions,
 ) -> Result<Box<LocalHost>, Box<RunOutcome>> {
-    let world = RunContext::new(prepared, ports, run.into(), 0).with_options(&options);
+    let context = RunContext::new(prepared, ports, run.into(), 0).with_options(&options);
     let limits = limits_from_now(&options);
     let mut memo = options.memo.take();
     let (mut counted, mut replaced) = (BTreeMap::new(), BTreeSet::new());
     let mut using = ResumeObserver {
-        teller: ReplayReporter(&world),
+        teller: ReplayReporter(&context),
         memo: memo.as_mut(),
         counted: &mut counted,
-        seen: &world.seen,
+        seen: &context.seen,
         replaced: &mut replaced,
         answers: options.answers.clone(),
         recalls: false,
     };
-    let watched = read_journal(&world, &options, &mut using).await;
+    let watched = read_journal(&context, &options, &mut using).await;
     options.memo = memo;
     let JournalReplay { first, mut replay, last } = match watched {
         Ok(read) => read,
@@ -360,7 +360,7 @@ async fn take_up(
         None => {}
         Some(Err(error)) if error.code != STOPPED => {
             let changes = changes(&mut options, &replay);
-            match reopening::reopen_run(&world, &first, replay, &error, (changes, options.memo.as_ref())).await {
+            match reopening::reopen_run(&context, &first, replay, &error, (changes, options.memo.as_ref())).await {
                 Ok(next) => (replay, reopened) = (next.replay, Some(next.how)),
                 Err(error) => return Err(left(Err(error))),
             }
@@ -368,7 +368,7 @@ async fn take_up(
         Some(result) => return Err(left(result)),
     }
     let changes = if reopened.is_some() { ResumeChanges::default() } else { changes(&mut options, &replay) };
-    let resumed = match replay.finish_replay(&mut ReplayReporter(&world)) {
+    let resumed = match replay.finish_replay(&mut ReplayReporter(&context)) {
         Ok(resumed) => resumed,
         Err(error) => return Err(RunOutcome::from_failure(run, error).into()),
     };
@@ -377,14 +377,14 @@ async fn take_up(
     }
     // The run's clock includes the time without a process, but not the time between a failure and the reopening. It does not go
     // back, even if the wall clock was set back.
-    let since = world.ports.clock.wall_ms().saturating_sub(resumed.origin);
+    let since = context.ports.clock.wall_ms().saturating_sub(resumed.origin);
     let (execution, now) = match &reopened {
         Some(_) => (resumed.executions, resumed.at_ms),
         None => (resumed.executions.saturating_add(1), resumed.at_ms.max(since)),
     };
-    world.watch.continue_from(now);
-    let world = Arc::new(RunContext { execution, ..world });
-    world.ports.events.caught_up();
+    context.watch.continue_from(now);
+    let context = Arc::new(RunContext { execution, ..context });
+    context.ports.events.caught_up();
     let ReplayedRun { machine, notes, restart, output, kept, next_seq, .. } = resumed;
     // The entry `Reopened` has already been replayed, but is written only now.
     let next_seq = next_seq.saturating_sub(u64::from(reopened.is_some()));
@@ -392,20 +392,20 @@ async fn take_up(
         Some(how) => (true, how),
         None => {
             let is_lost = restart.iter().any(|activity| matches!(activity.request, Request::Model(_)));
-            let drafts = if is_lost { world.read_drafts().await } else { BTreeMap::new() };
+            let drafts = if is_lost { context.read_drafts().await } else { BTreeMap::new() };
             (false, RunResumption::Resumed { changes, drafts })
         }
     };
-    let settings = settings(&world, &options, limits, counted);
-    let facts = LocalHostFacts { world: &world, running: &BTreeMap::new() };
-    let shared = (memo_for(&world, options.memo.take()), options.within.take());
+    let settings = settings(&context, &options, limits, counted);
+    let facts = LocalHostFacts { context: &context, running: &BTreeMap::new() };
+    let shared = (memo_for(&context, options.memo.take()), options.within.take());
     let resumed = ResumedRun { machine: machine.in_pieces(), restart, output, next_seq, kept, replaced, how };
     let run = RunCoordinator::resume_run(resumed, settings, shared, &facts);
-    world.watch.set_run_clock(run.clock());
+    context.watch.set_run_clock(run.clock());
     for message in notes.into_iter().filter(|_| !is_reopened) {
-        world.watch.send_delta(None, None, EventKind::Warning { message });
+        context.watch.send_delta(None, None, EventKind::Warning { message });
     }
-    Ok(host(world, run, options, Vec::new()))
+    Ok(host(context, run, options, Vec::new()))
 }
 
 /// The changes requested at this resume.
@@ -444,20 +444,20 @@ pub async fn retell_events(
     ports: Ports,
     options: &DriverOptions,
 ) -> Result<Vec<AwaitedActivity>, RunError> {
-    let world = RunContext::new(prepared, ports, run.into(), 0);
-    let JournalReplay { replay, .. } = read_journal(&world, options, &mut ReplayReporter(&world)).await?;
-    let resumed = replay.finish_replay(&mut ReplayReporter(&world))?;
-    let facts = LocalHostFacts { world: &world, running: &BTreeMap::new() };
+    let context = RunContext::new(prepared, ports, run.into(), 0);
+    let JournalReplay { replay, .. } = read_journal(&context, options, &mut ReplayReporter(&context)).await?;
+    let resumed = replay.finish_replay(&mut ReplayReporter(&context))?;
+    let facts = LocalHostFacts { context: &context, running: &BTreeMap::new() };
     let unknown = resumed.restart.iter().filter(|activity| !may_repeat(&activity.request, &facts));
-    Ok(unknown.map(|activity| world.describe_waiting(activity)).collect())
+    Ok(unknown.map(|activity| context.describe_waiting(activity)).collect())
 }
 
 /// Whether a failed run can continue: it would not fail in the same way without a change of its program. Performs nothing.
 pub async fn can_continue(prepared: Arc<PreparedProgram>, run: &str, ports: Ports) -> bool {
-    let world = RunContext::new(prepared, ports, run.into(), 0);
-    let read = read_journal(&world, &DriverOptions::default(), &mut NoObserver).await;
+    let context = RunContext::new(prepared, ports, run.into(), 0);
+    let read = read_journal(&context, &DriverOptions::default(), &mut NoObserver).await;
     let Ok(JournalReplay { last: EntryKind::Finished { error: Some(error), .. }, .. }) = read else { return false };
-    reopening::is_possible(&world, &error, None).await
+    reopening::is_possible(&context, &error, None).await
 }
 
 /// The result of reading a whole journal.
@@ -470,12 +470,12 @@ struct JournalReplay {
 /// Replays a run's journal while reading it. At most two pages are in memory: the one that is replayed, and the one that is read
 /// meanwhile.
 async fn read_journal<W: JournalObserver + Send>(
-    world: &RunContext,
+    context: &RunContext,
     options: &DriverOptions,
     watcher: &mut W,
 ) -> Result<JournalReplay, RunError> {
-    let run = &world.watch.run;
-    let journal = &*world.ports.journal;
+    let run = &context.watch.run;
+    let journal = &*context.ports.journal;
     let mut read = None::<JournalReplay>;
     let mut page = journal.read_entries(run, 0).await.map_err(journal_error)?;
     while let Some(last) = page.last() {
@@ -488,7 +488,7 @@ async fn read_journal<W: JournalObserver + Send>(
                     if let EntryKind::Started(started) = &entry.kind {
                         watcher.observe_start(started, options);
                     }
-                    let replay = Replay::from_first_entry(world.prepared.clone(), entry, watcher)?;
+                    let replay = Replay::from_first_entry(context.prepared.clone(), entry, watcher)?;
                     read = Some(JournalReplay { replay, last: entry.kind.clone(), first: entry.clone() });
                 }
                 Some(JournalReplay { first, replay, .. }) => {

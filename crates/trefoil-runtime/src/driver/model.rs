@@ -20,7 +20,7 @@ use trefoil_machine::{content, turn_content};
 
 /// Makes the call.
 pub async fn call_model(at: &ActivityContext<'_>, request: &ModelRequest) -> RawOutcome {
-    let ports = &at.world.ports;
+    let ports = &at.context.ports;
     let mut filled = match fill(at, request) {
         Ok(filled) => filled,
         Err(error) => return Err(error).into(),
@@ -29,10 +29,10 @@ pub async fn call_model(at: &ActivityContext<'_>, request: &ModelRequest) -> Raw
         && !ports.models.sees_holes()
     {
         for (message, original) in filled.messages.iter_mut().zip(&request.messages) {
-            message.content = at.world.displayed_value(&original.content).text_value();
+            message.content = at.context.displayed_value(&original.content).text_value();
         }
     }
-    let mut stream = at.world.masking.masked_stream();
+    let mut stream = at.context.masking.masked_stream();
     let mut show = |text: &str| {
         let text = stream.push(text);
         if !text.is_empty() {
@@ -60,7 +60,7 @@ pub async fn call_model(at: &ActivityContext<'_>, request: &ModelRequest) -> Raw
     {
         return failed_outcome(at, request, error, Some(answer));
     }
-    let looked = guard::check_answer(&request.guards, answer.text.clone(), &at.world.prepared.schemas);
+    let looked = guard::check_answer(&request.guards, answer.text.clone(), &at.context.prepared.schemas);
     let refusal = looked.rejection_error();
     let verdicts = stored_verdicts(looked.verdicts);
     if let Some(refusal) = refusal {
@@ -73,7 +73,7 @@ pub async fn call_model(at: &ActivityContext<'_>, request: &ModelRequest) -> Raw
     }
     let value = turn_content::turn_value(looked.text, answer.calls);
     // The machine reads the answer, and its failure names the request.
-    let is_misfit = || machine_answer::parse_answer(&request.format, &value, &at.world.prepared.schemas).is_err();
+    let is_misfit = || machine_answer::parse_answer(&request.format, &value, &at.context.prepared.schemas).is_err();
     let sent = match answer.sent {
         Some(sent) if is_misfit() => Some(sent),
         _ => None,
@@ -100,13 +100,13 @@ pub fn changed_by(activity: &Activity, verdicts: Option<&[Verdict]>) -> Option<C
 
 /// Checks the answer of an earlier run as an answer that has just arrived.
 pub fn recheck_answer(
-    world: &RunContext,
+    context: &RunContext,
     activity: &Activity,
     value: PrivateValue,
     about: ActivityMetadata,
 ) -> (Result<PrivateValue, RunError>, ActivityMetadata) {
     let Request::Model(request) = &activity.request else { return (Ok(value), about) };
-    let looked = guard::recheck_answer(&request.guards, value.exact_value().clone(), &world.prepared.schemas);
+    let looked = guard::recheck_answer(&request.guards, value.exact_value().clone(), &context.prepared.schemas);
     let refusal = looked.rejection_error();
     if about.changed_by.is_some() {
         // The same guardrails have changed it before.
@@ -115,8 +115,8 @@ pub fn recheck_answer(
     let verdicts = stored_verdicts(looked.verdicts);
     let changed_by = changed_by(activity, verdicts.as_deref());
     // What is hidden in a changed answer is at other places.
-    let answer = if changed_by.is_some() { world.masking.mask_incoming(looked.text).value } else { value };
-    let about = world.masking.mask_about(ActivityMetadata { verdicts, changed_by, ..about });
+    let answer = if changed_by.is_some() { context.masking.mask_incoming(looked.text).value } else { value };
+    let about = context.masking.mask_about(ActivityMetadata { verdicts, changed_by, ..about });
     (unless_refused(answer, refusal), about)
 }
 
@@ -137,7 +137,7 @@ fn failed_outcome(
     let Some(came) = came else { return Err(error).into() };
     let (told, warnings) = (answer_metadata(&came), substitute_warnings(at, request, came.instead.as_deref()));
     // Before it is cut: a part of a secret may not be recognised.
-    let shown = at.world.masking.mask_text(&guard::hide_personal_data(&request.guards, came.text));
+    let shown = at.context.masking.mask_text(&guard::hide_personal_data(&request.guards, came.text));
     let mut error = error.with_answer(&shown);
     if error.sent.is_none() {
         error.sent = came.sent;
@@ -153,7 +153,7 @@ fn substitute_warnings(
     instead: Option<&SubstituteModel>,
 ) -> Vec<String> {
     let Some(instead) = instead else { return Vec::new() };
-    let asked = at.world.ports.models.label(request);
+    let asked = at.context.ports.models.label(request);
     vec![format!("`{}` answered instead of `{asked}`: {}", instead.by, instead.failure_reasons())]
 }
 
@@ -161,7 +161,7 @@ fn substitute_warnings(
 fn doubtful(at: &ActivityContext<'_>, request: &ModelRequest, answer: &ModelAnswer, doubt: &AnswerDoubt) -> String {
     let model = match &answer.instead {
         Some(instead) => instead.by.clone(),
-        None => at.world.ports.models.label(request),
+        None => at.context.ports.models.label(request),
     };
     match doubt {
         AnswerDoubt::UnknownFinish(word) => format!(
@@ -218,7 +218,7 @@ fn fill<'r>(at: &ActivityContext<'_>, request: &'r ModelRequest) -> Result<Cow<'
     }
     let fill = |value: &Value| {
         value.fill_holes(&mut |hole: &Hole| match hole.kind {
-            HoleKind::Env => at.world.masking.fill_prompt(hole),
+            HoleKind::Env => at.context.masking.fill_prompt(hole),
             // The checker reports this too. Without the checker, the run fails here, before anything is sent.
             HoleKind::Secret => Err(secret(&hole.name)),
         })

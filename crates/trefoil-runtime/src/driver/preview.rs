@@ -84,9 +84,9 @@ impl ToolDescriptions {
     ///
     /// `JOURNAL_ERROR` if the journal cannot be read, `NONDETERMINISM` if it belongs to another program.
     pub async fn and_of(mut self, prepared: Arc<PreparedProgram>, run: &str, ports: Ports) -> Result<Self, RunError> {
-        let world = RunContext::new(prepared, ports, run.into(), 0);
+        let context = RunContext::new(prepared, ports, run.into(), 0);
         let mut older = Self::default();
-        super::read_journal(&world, &DriverOptions::default(), &mut older).await?;
+        super::read_journal(&context, &DriverOptions::default(), &mut older).await?;
         for (content, said) in older.whole {
             self.whole.entry(content).or_insert(said);
         }

@@ -31,7 +31,7 @@ pub struct ModelCallQueue {
     turned: Vec<Key>,
     /// The permits of calls that have not started.
     admitted: KeyMap<Arc<CallPermit>>,
-    world: Arc<RunContext>,
+    context: Arc<RunContext>,
     /// Delays of calls whose steps may not be known to watchers yet.
     delays: Arc<PendingDelays>,
 }
@@ -41,14 +41,14 @@ type PendingDelays = Mutex<Vec<(Arc<Activity>, CallDelay)>>;
 type QueueTurn = Abortable<BoxFuture<'static, (Key, Arc<CallPermit>)>>;
 
 impl ModelCallQueue {
-    pub fn new(places: Option<RunCallPermits>, world: Arc<RunContext>) -> Self {
+    pub fn new(places: Option<RunCallPermits>, context: Arc<RunContext>) -> Self {
         Self {
             places: places.map(Arc::new),
             waiting: KeyMap::default(),
             turns: None,
             turned: Vec::new(),
             admitted: KeyMap::default(),
-            world,
+            context,
             delays: Arc::default(),
         }
     }
@@ -80,7 +80,7 @@ impl ModelCallQueue {
         let Some(places) = self.places.clone() else { return true };
         let key = activity.key.clone();
         let (tell, entered) = self.delay_reporter(&activity);
-        let models = self.world.ports.models.clone();
+        let models = self.context.ports.models.clone();
         let mut turn = async move {
             let place = match &activity.request {
                 Request::Model(request) => admitted(&*models, &places, activity.step, request, tell).await,
@@ -116,10 +116,10 @@ impl ModelCallQueue {
     /// set after that.
     fn delay_reporter(&self, activity: &Arc<Activity>) -> (DelayReporter, Arc<AtomicBool>) {
         let entered = Arc::new(AtomicBool::new(false));
-        let (world, delays, activity, is_entered) =
-            (self.world.clone(), self.delays.clone(), activity.clone(), entered.clone());
+        let (context, delays, activity, is_entered) =
+            (self.context.clone(), self.delays.clone(), activity.clone(), entered.clone());
         let tell = move |delay: CallDelay| match is_entered.load(Ordering::Relaxed) {
-            true => world.report_delay(&activity, delay),
+            true => context.report_delay(&activity, delay),
             false => delays.lock().unwrap_or_else(PoisonError::into_inner).push((activity.clone(), delay)),
         };
         (Arc::new(tell), entered)
@@ -130,7 +130,7 @@ impl ModelCallQueue {
         let delays = std::mem::take(&mut *self.delays.lock().unwrap_or_else(PoisonError::into_inner));
         for (activity, delay) in delays {
             if self.waiting.contains_key(&activity.key) {
-                self.world.report_delay(&activity, delay);
+                self.context.report_delay(&activity, delay);
             }
         }
     }

@@ -21,14 +21,14 @@ pub struct Reopened {
 
 /// Reopens a run that ended with an error. Fails with `WOULD_REPEAT` if the run would end the same way.
 pub async fn reopen_run(
-    world: &RunContext,
+    context: &RunContext,
     first: &Entry,
     mut replay: Replay,
     error: &RunError,
     (changes, memo): (ResumeChanges, Option<&Memo>),
 ) -> Result<Reopened, RunError> {
-    let (journal, run, end) = (&*world.ports.journal, &world.watch.run, replay.next_seq());
-    let mut failed = FailedRun::new(error, &world.prepared.program.name);
+    let (journal, run, end) = (&*context.ports.journal, &context.watch.run, replay.next_seq());
+    let mut failed = FailedRun::new(error, &context.prepared.program.name);
     let each = |entry: Entry| {
         failed.scan_entry(&entry);
         Ok(())
@@ -36,10 +36,10 @@ pub async fn reopen_run(
     read_entries(journal, run, end, each).await?;
     let reopening = failed.begin_reopening(&replay, changes);
     let rebuild = rebuild_replay(journal, run, end, reopening.begin_rebuild(&replay, first)?).await?;
-    let reopened = reopening.finish_reopening(rebuild, &mut replay, world.ports.clock.wall_ms())?;
-    let mut memo = memo.map(|memo| memo.clone().used_by(&world.prepared, world.is_idempotent()));
+    let reopened = reopening.finish_reopening(rebuild, &mut replay, context.ports.clock.wall_ms())?;
+    let mut memo = memo.map(|memo| memo.clone().used_by(&context.prepared, context.is_idempotent()));
     if let Some(memo) = memo.as_mut().filter(|_| replay.machine().flags().reuses) {
-        let found = look_up(world, &memo.answers_to_look_up(&replay.asked_anew())).await;
+        let found = look_up(context, &memo.answers_to_look_up(&replay.asked_anew())).await;
         memo.add_found_answers(found);
     }
     let how = reopened.into_resumption(&mut replay, memo.as_mut())?;
@@ -80,12 +80,12 @@ async fn read_entries(
 }
 
 /// Whether a failed run can be reopened, if necessary with higher limits.
-pub async fn is_possible(world: &RunContext, error: &RunError, memo: Option<&Memo>) -> bool {
-    let read = super::read_journal(world, &DriverOptions::default(), &mut NoObserver).await;
+pub async fn is_possible(context: &RunContext, error: &RunError, memo: Option<&Memo>) -> bool {
+    let read = super::read_journal(context, &DriverOptions::default(), &mut NoObserver).await;
     let Ok(JournalReplay { first, replay, .. }) = read else { return false };
     // A run without a cost limit does not get one here, because it would require the prices of all models.
     let limits = replay.machine().flags().spec.limits;
     let spec = RunSpec { limits: RunLimits::from_fn(|kind| limits.get(kind).map(|_| u64::MAX)), ..RunSpec::NONE };
     let unlimited = ResumeChanges { spec, ..ResumeChanges::default() };
-    reopen_run(world, &first, replay, error, (unlimited, memo)).await.is_ok()
+    reopen_run(context, &first, replay, error, (unlimited, memo)).await.is_ok()
 }

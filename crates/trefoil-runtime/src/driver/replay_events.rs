@@ -117,20 +117,20 @@ impl ReplayObserver for ResumeObserver<'_> {
 }
 
 /// Passes on the events for one item of a replay.
-pub fn report_past(world: &RunContext, at: WorkMs, past: ReplayNotice<'_>, tell: &mut dyn FnMut(UnnumberedEvent)) {
+pub fn report_past(context: &RunContext, at: WorkMs, past: ReplayNotice<'_>, tell: &mut dyn FnMut(UnnumberedEvent)) {
     match past {
-        ReplayNotice::Noted(noted) => tell(world.noted_event(noted)),
-        ReplayNotice::Began(activity) => world.report_start(activity, tell),
-        ReplayNotice::Ended(activity, result, about) => world.report_end(activity, result, about, tell),
+        ReplayNotice::Noted(noted) => tell(context.noted_event(noted)),
+        ReplayNotice::Began(activity) => context.report_start(activity, tell),
+        ReplayNotice::Ended(activity, result, about) => context.report_end(activity, result, about, tell),
         ReplayNotice::Resumed(execution, _) => tell((None, None, EventKind::RunResumed { execution })),
-        ReplayNotice::Lost(activity, lost) => tell(world.lost_event(activity, lost)),
+        ReplayNotice::Lost(activity, lost) => tell(context.lost_event(activity, lost)),
         ReplayNotice::Suspended(waiting, called, wake_at, why) => {
-            tell(world.suspension_event(waiting.into_iter(), called, wake_at, why));
+            tell(context.suspension_event(waiting.into_iter(), called, wake_at, why));
         }
         ReplayNotice::Finished(machine, output, error, warnings) => {
             let (usage, calls) = (machine.usage(), machine.call_count());
             let (output, error) = (output.cloned(), error.cloned());
-            output.iter().for_each(|output| world.masking.hide_parts_of(output));
+            output.iter().for_each(|output| context.masking.hide_parts_of(output));
             let items = machine.failed_items();
             let finished = EventKind::RunFinished { output, error, items, usage, calls, duration_ms: at.0 };
             warning_events(warnings).chain([(None, None, finished)]).for_each(tell);

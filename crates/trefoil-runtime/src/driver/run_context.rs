@@ -144,7 +144,7 @@ impl RunContext {
 /// An activity in progress.
 pub struct ActivityContext<'a> {
     /// The run's context.
-    pub world: &'a RunContext,
+    pub context: &'a RunContext,
     /// The activity.
     pub activity: &'a Activity,
     /// The location of its step.
@@ -156,15 +156,15 @@ pub struct ActivityContext<'a> {
 impl ActivityContext<'_> {
     /// The call site that is passed to the ports.
     pub fn call_site(&self) -> CallSite<'_> {
-        self.world.call_site(self.activity, self.meter)
+        self.context.call_site(self.activity, self.meter)
     }
 
     /// Reports received text of the activity.
     pub fn report_delta(&self, kind: EventKind) {
-        if let Some(drafts) = &self.world.drafts {
+        if let Some(drafts) = &self.context.drafts {
             drafts.note_text();
         }
-        self.world.watch.send_delta(Some(self.activity.key.clone()), self.location, kind);
+        self.context.watch.send_delta(Some(self.activity.key.clone()), self.location, kind);
     }
 
     /// Fills the holes of a value.
@@ -174,6 +174,6 @@ impl ActivityContext<'_> {
 
     /// The value of a hole.
     pub fn fill_hole(&self, hole: &Hole) -> Result<Option<String>, RunError> {
-        self.world.masking.fill_hole(hole)
+        self.context.masking.fill_hole(hole)
     }
 }
