@@ -68,7 +68,7 @@ pub struct JournalAppend {
     /// The entries. There are none if the run is not stored.
     pub entries: Vec<Entry>,
     /// The messages that the entries act on. They are deleted from the inbox.
-    pub letters: InboxMessageIds,
+    pub message_ids: InboxMessageIds,
     /// What is known then, each with the time of the entry that led to it.
     pub notices: Vec<(RunMs, Notice)>,
 }

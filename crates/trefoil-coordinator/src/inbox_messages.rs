@@ -25,7 +25,7 @@ impl InboxMessageIds {
     }
 
     /// Their numbers.
-    pub fn message_ids(&self) -> &[InboxMessageId] {
+    pub fn as_slice(&self) -> &[InboxMessageId] {
         &self.0
     }
 }
@@ -36,12 +36,12 @@ pub struct ReceivedMessage<T> {
     /// What it says.
     pub what: T,
     /// What acting on it takes out of the inbox.
-    pub letters: InboxMessageIds,
+    pub message_ids: InboxMessageIds,
 }
 
 impl<T> ReceivedMessage<T> {
     /// Something that is in no inbox.
     pub fn without_inbox(what: T) -> Self {
-        Self { what, letters: InboxMessageIds::default() }
+        Self { what, message_ids: InboxMessageIds::default() }
     }
 }

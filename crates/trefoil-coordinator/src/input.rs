@@ -100,7 +100,7 @@ pub struct EndedActivity {
     /// Metadata of the result.
     pub about: ActivityMetadata,
     /// The messages that it comes from: the entry that ends the activity acts on them.
-    pub letters: InboxMessageIds,
+    pub message_ids: InboxMessageIds,
 }
 
 impl EndedActivity {
@@ -108,9 +108,9 @@ impl EndedActivity {
     pub fn without_metadata(
         activity: Arc<Activity>,
         result: Result<PrivateValue, RunError>,
-        letters: InboxMessageIds,
+        message_ids: InboxMessageIds,
     ) -> Self {
-        Self { activity, result, about: ActivityMetadata::default(), letters }
+        Self { activity, result, about: ActivityMetadata::default(), message_ids }
     }
 }
 

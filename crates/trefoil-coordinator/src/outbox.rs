@@ -18,14 +18,14 @@ pub struct JournalOutbox {
     /// Whether entries are being written.
     is_writing: bool,
     entries: Vec<Entry>,
-    letters: InboxMessageIds,
+    message_ids: InboxMessageIds,
 }
 
 impl JournalOutbox {
     /// For a run in which nothing has happened yet. `keeps`: whether its journal stores entries.
     pub fn new(keeps: bool) -> Self {
-        let (entries, letters) = (Vec::new(), InboxMessageIds::default());
-        Self { next_seq: 0, at_ms: 0, keeps, is_kept: false, is_writing: false, entries, letters }
+        let (entries, message_ids) = (Vec::new(), InboxMessageIds::default());
+        Self { next_seq: 0, at_ms: 0, keeps, is_kept: false, is_writing: false, entries, message_ids }
     }
 
     /// Sets the number of the next entry of a run that is resumed.
@@ -44,8 +44,8 @@ impl JournalOutbox {
     }
 
     /// Adds an entry, with the messages that it acts on.
-    pub fn add_entry(&mut self, letters: InboxMessageIds, at_ms: u64, kind: impl FnOnce() -> EntryKind) {
-        self.letters.append_ids(letters);
+    pub fn add_entry(&mut self, message_ids: InboxMessageIds, at_ms: u64, kind: impl FnOnce() -> EntryKind) {
+        self.message_ids.append_ids(message_ids);
         self.at_ms = at_ms;
         if self.keeps {
             self.entries.push(Entry { v: VERSION, seq: self.next_seq, at_ms, kind: kind() });
@@ -59,8 +59,8 @@ impl JournalOutbox {
     }
 
     /// Deletes messages that no entry will ever act on: together with the next entries, as nothing depends on when.
-    pub fn discard_messages(&mut self, letters: InboxMessageIds) {
-        self.letters.append_ids(letters);
+    pub fn discard_messages(&mut self, message_ids: InboxMessageIds) {
+        self.message_ids.append_ids(message_ids);
     }
 
     /// Takes everything that is to be written. If that fails, the messages stay in the inbox.
@@ -69,7 +69,7 @@ impl JournalOutbox {
             return None;
         }
         self.is_writing = true;
-        Some((std::mem::take(&mut self.entries), std::mem::take(&mut self.letters)))
+        Some((std::mem::take(&mut self.entries), std::mem::take(&mut self.message_ids)))
     }
 
     /// What was taken is written, or that failed.

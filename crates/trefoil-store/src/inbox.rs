@@ -76,7 +76,7 @@ impl InboxMessage {
     /// The answer that a question has already, of the messages to its run.
     pub(crate) fn find_earlier_answer(&self, all: &[PostedMessage]) -> Option<StoreError> {
         let is_same = |other: &Self| other.is_answer() && other.key == self.key;
-        let earlier = all.iter().map(|posted| &posted.letter).find(|other| is_same(other))?;
+        let earlier = all.iter().map(|posted| &posted.message).find(|other| is_same(other))?;
         Some(StoreError::Answered { key: self.key.clone(), by: Some(earlier.value.to_text().to_string()) })
     }
 
@@ -94,5 +94,5 @@ pub struct PostedMessage {
     /// The run's id.
     pub run: String,
     /// The message.
-    pub letter: InboxMessage,
+    pub message: InboxMessage,
 }

@@ -105,7 +105,7 @@ pub trait Store: Send + Sync {
     /// Puts a message in a run's inbox. Returns its number. A message that [answers](InboxMessage::is_answer) is refused with
     /// [`StoreError::Answered`](crate::StoreError::Answered) if the question has another message, or if an entry about its activity was
     /// appended since the message's [writer](InboxMessage::as_of) saw it; the same transaction decides that.
-    async fn post_message(&self, run: &str, letter: InboxMessage) -> StoreResult<u64>;
+    async fn post_message(&self, run: &str, message: InboxMessage) -> StoreResult<u64>;
     /// A run's messages, oldest first.
     async fn read_inbox(&self, run: &str) -> StoreResult<Vec<PostedMessage>>;
     /// The messages for all runs of an owner, after a number, so that a process receives requests from others.
@@ -205,8 +205,8 @@ impl<T: Store + ?Sized> Store for Arc<T> {
     async fn forget_result(&self, run: &str) -> StoreResult<()> {
         T::forget_result(self, run).await
     }
-    async fn post_message(&self, run: &str, letter: InboxMessage) -> StoreResult<u64> {
-        T::post_message(self, run, letter).await
+    async fn post_message(&self, run: &str, message: InboxMessage) -> StoreResult<u64> {
+        T::post_message(self, run, message).await
     }
     async fn read_inbox(&self, run: &str) -> StoreResult<Vec<PostedMessage>> {
         T::read_inbox(self, run).await

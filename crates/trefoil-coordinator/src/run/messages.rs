@@ -15,37 +15,37 @@ impl RunCoordinator {
     /// Handles a message.
     pub(super) fn receive_message(
         &mut self,
-        ReceivedMessage { what, letters }: ReceivedMessage<RunMessage>,
+        ReceivedMessage { what, message_ids }: ReceivedMessage<RunMessage>,
         facts: &dyn HostFacts,
     ) {
         match what {
-            RunMessage::Cancel => self.cancel_run(letters, facts),
-            RunMessage::Continue(run) => self.run_can_continue(run, letters, facts),
+            RunMessage::Cancel => self.cancel_run(message_ids, facts),
+            RunMessage::Continue(run) => self.run_can_continue(run, message_ids, facts),
             RunMessage::Answer { key, answer, at } => match self.open_question(&key, at, facts) {
-                Some(activity) => self.came_in(activity, answer, letters),
-                None => self.outbox.discard_messages(letters),
+                Some(activity) => self.came_in(activity, answer, message_ids),
+                None => self.outbox.discard_messages(message_ids),
             },
             RunMessage::Decided(key, decided) => {
                 let activity = match self.under_way.get(&key) {
                     Some(open) if open.waits == WaitTarget::Decision => open.activity.clone(),
-                    _ => return self.outbox.discard_messages(letters),
+                    _ => return self.outbox.discard_messages(message_ids),
                 };
                 // The decision stays in the inbox for a process with the permission.
                 if decided == OutcomeDecision::Retry && self.lacks_permission(&activity, facts).is_some() {
                     return;
                 }
                 self.put_away(&key, facts);
-                self.apply_decision(activity, decided, letters, facts);
+                self.apply_decision(activity, decided, message_ids, facts);
             }
-            RunMessage::Unknown => self.outbox.discard_messages(letters),
+            RunMessage::Unknown => self.outbox.discard_messages(message_ids),
         }
     }
 
     /// An activity ends with a value that nobody worked for.
-    pub(super) fn came_in(&mut self, activity: Arc<Activity>, came: IncomingValue, letters: InboxMessageIds) {
+    pub(super) fn came_in(&mut self, activity: Arc<Activity>, came: IncomingValue, message_ids: InboxMessageIds) {
         let IncomingValue { value, replaced } = came;
         let about = ActivityMetadata { replaced, ..ActivityMetadata::default() };
-        self.done.push(EndedActivity { activity, result: Ok(value), about, letters });
+        self.done.push(EndedActivity { activity, result: Ok(value), about, message_ids });
     }
 
     /// Removes a question without an answer, whose time has not ended at that moment, from the work in progress, or from that which is
@@ -64,22 +64,22 @@ impl RunCoordinator {
         Some(self.starting.remove(at))
     }
 
-    fn run_can_continue(&mut self, run: String, letters: InboxMessageIds, facts: &dyn HostFacts) {
+    fn run_can_continue(&mut self, run: String, message_ids: InboxMessageIds, facts: &dyn HostFacts) {
         let waits = |one: &&InProgressActivity| matches!(&one.waits, WaitTarget::Run(call) if *call.run == *run);
         match self.under_way.values().find(waits) {
             Some(under_way) => {
                 let key = under_way.activity.key.clone();
-                self.call_again(&key, letters, facts);
+                self.call_again(&key, message_ids, facts);
             }
             // The call may be about to report that its run is suspended, without having seen the answer.
-            None => self.called_back.entry(run).or_default().append_ids(letters),
+            None => self.called_back.entry(run).or_default().append_ids(message_ids),
         }
     }
 
     /// Deletes the messages about runs that no call waits for: the run is suspended, so no call is about to report one.
     pub(super) fn forget_called_back(&mut self) {
-        for letters in std::mem::take(&mut self.called_back).into_values() {
-            self.outbox.discard_messages(letters);
+        for message_ids in std::mem::take(&mut self.called_back).into_values() {
+            self.outbox.discard_messages(message_ids);
         }
     }
 }

@@ -385,9 +385,9 @@ impl RunCoordinator {
         if written.is_none() && notices.is_empty() {
             return;
         }
-        let (entries, letters) = written.unwrap_or_default();
+        let (entries, message_ids) = written.unwrap_or_default();
         self.ask(
-            HostAction::Append(Box::new(JournalAppend { entries, letters, notices })),
+            HostAction::Append(Box::new(JournalAppend { entries, message_ids, notices })),
             CoordinatorState::Appending,
         );
     }
@@ -409,8 +409,8 @@ impl RunCoordinator {
     }
 
     /// Records an entry that acts on messages.
-    fn record_for(&mut self, letters: InboxMessageIds, at_ms: u64, kind: impl FnOnce() -> EntryKind) {
-        self.outbox.add_entry(letters, at_ms, kind);
+    fn record_for(&mut self, message_ids: InboxMessageIds, at_ms: u64, kind: impl FnOnce() -> EntryKind) {
+        self.outbox.add_entry(message_ids, at_ms, kind);
     }
 
     /// Tells what the last entry led to, once that is written.
@@ -428,7 +428,7 @@ impl RunCoordinator {
     /// Records and tells that an activity has ended. What of its result must not be shown is told even if nobody watches. Returns
     /// what the machine gets.
     fn record_ended(&mut self, at_ms: u64, done: EndedActivity, facts: &dyn HostFacts) -> ActivityCompletion {
-        let EndedActivity { activity, result, about, letters } = done;
+        let EndedActivity { activity, result, about, message_ids } = done;
         let is_private = result.as_ref().is_ok_and(|value| !value.hidden_parts().is_empty());
         let is_told = facts.is_watched() || is_private;
         let mut notice = None;
@@ -445,7 +445,7 @@ impl RunCoordinator {
             repeatable: about.repeatable,
             sent: about.sent.clone(),
         };
-        self.record_for(letters, at_ms, || match result {
+        self.record_for(message_ids, at_ms, || match result {
             Ok(value) => EntryKind::Completed { key, value, about: Box::new(about) },
             Err(error) => EntryKind::Failed { key, error: error.without_location(), about: Box::new(about) },
         });

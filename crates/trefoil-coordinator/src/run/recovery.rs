@@ -181,7 +181,7 @@ impl RunCoordinator {
                 self.leave_to_others(&error, facts);
                 return Err(error);
             }
-            Some(ReceivedMessage { what, letters }) => self.apply_decision(activity, what, letters, facts),
+            Some(ReceivedMessage { what, message_ids }) => self.apply_decision(activity, what, message_ids, facts),
             None => {
                 // The step's time limit applies to the work, not to the decision.
                 let limit = self.machine.limit_of(&activity.key);
@@ -203,24 +203,24 @@ impl RunCoordinator {
         &mut self,
         activity: Arc<Activity>,
         decided: OutcomeDecision,
-        letters: InboxMessageIds,
+        message_ids: InboxMessageIds,
         facts: &dyn HostFacts,
     ) {
         match decided {
-            OutcomeDecision::Retry => self.repeat_activity(activity, letters, facts),
+            OutcomeDecision::Retry => self.repeat_activity(activity, message_ids, facts),
             OutcomeDecision::Fail => {
                 let result = Err(unknown_outcome_error(&activity));
-                self.done.push(EndedActivity::without_metadata(activity, result, letters));
+                self.done.push(EndedActivity::without_metadata(activity, result, message_ids));
             }
-            OutcomeDecision::Done(came) => self.came_in(activity, came, letters),
+            OutcomeDecision::Done(came) => self.came_in(activity, came, message_ids),
         }
     }
 
-    /// Repeats an activity. `letters`: those that permit it, once.
-    pub(super) fn repeat_activity(&mut self, activity: Arc<Activity>, letters: InboxMessageIds, facts: &dyn HostFacts) {
+    /// Repeats an activity. `message_ids`: the messages that permit it, once each.
+    pub(super) fn repeat_activity(&mut self, activity: Arc<Activity>, message_ids: InboxMessageIds, facts: &dyn HostFacts) {
         if !matches!(activity.request, Request::Human(_) | Request::Timer { .. } | Request::Decide(_)) {
             let (key, now) = (activity.key.clone(), facts.now_ms());
-            self.record_for(letters, now, || EntryKind::Restarted { key });
+            self.record_for(message_ids, now, || EntryKind::Restarted { key });
             self.tell_began(&activity, facts);
             let output = self.machine.restart_effect(&activity.key, now);
             self.take_piece(output, facts);

@@ -92,9 +92,9 @@ impl RunCoordinator {
         Ok(())
     }
 
-    /// Cancels the run. `letters`: those that request it.
-    pub(super) fn cancel_run(&mut self, letters: InboxMessageIds, facts: &dyn HostFacts) {
-        self.record_for(letters, facts.now_ms(), || EntryKind::CancelRequested {});
+    /// Cancels the run. `message_ids`: the messages that request it.
+    pub(super) fn cancel_run(&mut self, message_ids: InboxMessageIds, facts: &dyn HostFacts) {
+        self.record_for(message_ids, facts.now_ms(), || EntryKind::CancelRequested {});
         let output = self.machine.cancel_run();
         self.take_piece(output, facts);
         self.book_stopped(facts);
@@ -123,7 +123,7 @@ impl RunCoordinator {
         let result = Err(RunError::new(STOPPED, "the call was stopped"));
         let completion = self.record_ended(
             at_ms,
-            EndedActivity { activity, result, about, letters: InboxMessageIds::default() },
+            EndedActivity { activity, result, about, message_ids: InboxMessageIds::default() },
             facts,
         );
         // No step waits for the result: the machine only adds up the usage.

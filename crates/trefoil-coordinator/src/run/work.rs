@@ -67,15 +67,15 @@ impl RunCoordinator {
         }
         let can_continue = self.called_back.remove(&*call.run);
         self.mark_waiting(work, key, WaitTarget::Run(call));
-        if let Some(letters) = can_continue {
-            self.call_again(key, letters, facts);
+        if let Some(message_ids) = can_continue {
+            self.call_again(key, message_ids, facts);
         }
     }
 
     /// Repeats a tool call whose run can continue.
-    pub(super) fn call_again(&mut self, key: &Key, letters: InboxMessageIds, facts: &dyn HostFacts) {
+    pub(super) fn call_again(&mut self, key: &Key, message_ids: InboxMessageIds, facts: &dyn HostFacts) {
         if let Some(InProgressActivity { activity, .. }) = self.put_away(key, facts) {
-            self.repeat_activity(activity, letters, facts);
+            self.repeat_activity(activity, message_ids, facts);
         }
     }
 

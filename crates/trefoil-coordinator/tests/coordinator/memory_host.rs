@@ -261,10 +261,10 @@ impl MemoryHost {
             }
             HostAction::ReadInbox => RunInput::InboxRead(self.next_message(process)),
             HostAction::Append(append) => {
-                let JournalAppend { entries, letters, .. } = *append;
+                let JournalAppend { entries, message_ids, .. } = *append;
                 assert!(entries.iter().zip(self.entries.len() as u64..).all(|(entry, seq)| entry.seq == seq));
                 self.entries.extend(entries);
-                letters.message_ids().iter().for_each(|letter| drop(self.inbox.remove(letter)));
+                message_ids.as_slice().iter().for_each(|id| drop(self.inbox.remove(id)));
                 RunInput::Appended(Ok(()))
             }
             HostAction::Admit(calls) => {
@@ -359,19 +359,19 @@ impl MemoryHost {
             activity,
             result: result.map(PrivateValue::without_hidden),
             about: ActivityMetadata::from_usage(usage),
-            letters: InboxMessageIds::default(),
+            message_ids: InboxMessageIds::default(),
         };
         EndedWork { work, key, how: WorkOutcome::Done(Box::new(done)) }
     }
 
     /// The next message that this process has not seen.
     fn next_message(&mut self, process: &mut Process) -> Option<ReceivedMessage<RunMessage>> {
-        let (letter, (key, text)) = self.inbox.iter().find(|(letter, _)| !process.read.contains(letter))?;
-        process.read.insert(*letter);
+        let (id, (key, text)) = self.inbox.iter().find(|(id, _)| !process.read.contains(id))?;
+        process.read.insert(*id);
         let answer = incoming(text.as_str().into());
         // Written in time, however long the run takes to read it.
         let what = RunMessage::Answer { key: key.clone(), answer, at: 0 };
-        Some(ReceivedMessage { what, letters: InboxMessageIds::from_ids([*letter]) })
+        Some(ReceivedMessage { what, message_ids: InboxMessageIds::from_ids([*id]) })
     }
 }
 

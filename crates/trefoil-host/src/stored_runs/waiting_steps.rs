@@ -66,7 +66,7 @@ pub async fn waiting_steps_with_events(
             }
             continue;
         }
-        let mut messages = messages.iter().map(|posted| &posted.letter);
+        let mut messages = messages.iter().map(|posted| &posted.message);
         let answer = messages.find(|message| message.is_answer() && message.key == step.key.as_str());
         all.push(step.with_inbox_answer(answer.map(|message| message.value.to_text().to_string()), now_ms));
     }

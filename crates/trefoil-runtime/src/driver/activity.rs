@@ -50,7 +50,7 @@ pub async fn perform_activity(
     let location = Some(context.prepared.program.steps[activity.step].origin);
     let at = ActivityContext { context: &context, activity: &activity, location, meter: &meter };
     let began = context.watch.now_ms();
-    let mut letters = InboxMessageIds::default();
+    let mut message_ids = InboxMessageIds::default();
     let mut came = match &activity.request {
         Request::Model(request) => model::call_model(&at, request).await,
         Request::Tool(request) => {
@@ -67,7 +67,7 @@ pub async fn perform_activity(
         }
         Request::Describe(wanted) => describe(&at, wanted).await,
         Request::Command(request) => command(&at, request).await.into(),
-        Request::Human(request) => match human(&at, request, &mut letters).await {
+        Request::Human(request) => match human(&at, request, &mut message_ids).await {
             Some(answer) => answer.into(),
             None => return PerformedActivity::for_work(work, &activity.key, WorkOutcome::Kept),
         },
@@ -101,7 +101,7 @@ pub async fn perform_activity(
         ..ActivityMetadata::default()
     };
     let key = activity.key.clone();
-    let done = context.masking.mask_completion(activity, came, about, letters);
+    let done = context.masking.mask_completion(activity, came, about, message_ids);
     PerformedActivity { place, ..PerformedActivity::for_work(work, &key, WorkOutcome::Done(Box::new(done))) }
 }
 
@@ -307,11 +307,11 @@ async fn command(at: &ActivityContext<'_>, request: &CommandRequest) -> Result<V
     }
 }
 
-/// `None`: the question was stored, or its time has ended. `letters` get those of the answer.
+/// `None`: the question was stored, or its time has ended. `message_ids` receives the ids of the answer.
 async fn human(
     at: &ActivityContext<'_>,
     request: &HumanRequest,
-    letters: &mut InboxMessageIds,
+    message_ids: &mut InboxMessageIds,
 ) -> Option<Result<Value, RunError>> {
     // Answers that came in time were read before. Nobody is asked for one that does not count: the timer is due.
     if request.is_late(at.context.ports.clock.wall_ms()) {
@@ -326,7 +326,7 @@ async fn human(
         (QuestionState::Later, _) => return None,
         (QuestionState::Answer(answer), _) => Ok(answer.into()),
         (QuestionState::Written(answer, of), _) => {
-            letters.append_ids(of);
+            message_ids.append_ids(of);
             Ok(answer.into())
         }
         (QuestionState::Nobody, OnTimeout::Answer(default)) if request.refused.is_none() => {

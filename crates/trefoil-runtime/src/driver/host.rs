@@ -189,7 +189,7 @@ impl LocalHost {
 
     /// Stores entries, then sends their events.
     async fn append(&mut self, append: JournalAppend) -> Result<(), UnexpectedInput> {
-        let JournalAppend { entries, letters, mut notices } = append;
+        let JournalAppend { entries, message_ids, mut notices } = append;
         let began = std::mem::take(&mut self.began).into_iter().map(|one| (RunMs(0), one));
         let mut untold: Vec<(RunMs, UnnumberedEvent)> = began.collect();
         for (at, notice) in &mut notices {
@@ -198,7 +198,7 @@ impl LocalHost {
         let stored = match entries.is_empty() {
             true => Ok(()),
             false => {
-                self.context.ports.journal.append_entries(&self.context.watch.run, &entries, letters.message_ids()).await
+                self.context.ports.journal.append_entries(&self.context.watch.run, &entries, message_ids.as_slice()).await
             }
         };
         // If the entries are not stored, their events are not sent.

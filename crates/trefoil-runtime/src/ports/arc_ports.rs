@@ -100,9 +100,9 @@ impl<T: Journal + ?Sized> Journal for Arc<T> {
         &self,
         run: &str,
         entries: &[Entry],
-        letters: &[InboxMessageId],
+        message_ids: &[InboxMessageId],
     ) -> Result<(), JournalError> {
-        T::append_entries(self, run, entries, letters).await
+        T::append_entries(self, run, entries, message_ids).await
     }
     async fn read_entries(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
         T::read_entries(self, run, from).await

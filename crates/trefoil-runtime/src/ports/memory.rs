@@ -14,7 +14,7 @@ use trefoil_machine::journal::Entry;
 #[derive(Debug, Default)]
 pub struct MemoryJournal {
     runs: Mutex<BTreeMap<String, Vec<Entry>>>,
-    letters: Mutex<BTreeMap<String, Vec<InboxMessageId>>>,
+    message_ids: Mutex<BTreeMap<String, Vec<InboxMessageId>>>,
 }
 
 impl MemoryJournal {
@@ -30,7 +30,7 @@ impl MemoryJournal {
 
     /// The messages that entries of a run have acted on, in order.
     pub fn processed_messages(&self, run: &str) -> Vec<InboxMessageId> {
-        lock(&self.letters).get(run).cloned().unwrap_or_default()
+        lock(&self.message_ids).get(run).cloned().unwrap_or_default()
     }
 
     /// The ids of all runs, in order.
@@ -45,7 +45,7 @@ impl Journal for MemoryJournal {
         &self,
         run: &str,
         entries: &[Entry],
-        letters: &[InboxMessageId],
+        message_ids: &[InboxMessageId],
     ) -> Result<(), JournalError> {
         let mut runs = lock(&self.runs);
         if !runs.contains_key(run) {
@@ -65,9 +65,9 @@ impl Journal for MemoryJournal {
             }
         }
         kept.extend_from_slice(entries);
-        if !letters.is_empty() {
-            let mut taken = lock(&self.letters);
-            taken.entry(run.to_owned()).or_default().extend_from_slice(letters);
+        if !message_ids.is_empty() {
+            let mut taken = lock(&self.message_ids);
+            taken.entry(run.to_owned()).or_default().extend_from_slice(message_ids);
         }
         Ok(())
     }

@@ -594,7 +594,7 @@ pub trait Journal: Send + Sync {
         &self,
         run: &str,
         entries: &[Entry],
-        letters: &[InboxMessageId],
+        message_ids: &[InboxMessageId],
     ) -> Result<(), JournalError>;
     /// Reads entries of a run, in order, from a number on: one page of any size, empty at the end. An error if the run
     /// does not exist.

@@ -627,10 +627,10 @@ impl Journal for Slow {
         &self,
         run: &str,
         entries: &[Entry],
-        letters: &[InboxMessageId],
+        message_ids: &[InboxMessageId],
     ) -> Result<(), JournalError> {
         self.clock.sleep_ms(7).await;
-        self.journal.append_entries(run, entries, letters).await
+        self.journal.append_entries(run, entries, message_ids).await
     }
     async fn read_entries(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
         self.journal.read_entries(run, from).await

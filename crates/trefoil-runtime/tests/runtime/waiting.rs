@@ -34,7 +34,7 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    fn letter(&self, about: &str) -> InboxMessageIds {
+    fn message_ids_for(&self, about: &str) -> InboxMessageIds {
         let mut written = self.written.lock().unwrap();
         written.push(about.to_owned());
         InboxMessageIds::from_ids([InboxMessageId(written.len() as u64 - 1)])
@@ -51,11 +51,11 @@ impl Inbox {
 impl HumanInbox for Inbox {
     async fn ask_question(&self, at: CallSite<'_>, _request: &HumanRequest) -> QuestionState {
         let answer = self.answers.lock().unwrap().get(at.key.as_str()).cloned();
-        answer.map_or(QuestionState::Later, |answer| QuestionState::Written(answer, self.letter(at.key.as_str())))
+        answer.map_or(QuestionState::Later, |answer| QuestionState::Written(answer, self.message_ids_for(at.key.as_str())))
     }
     async fn find_decision(&self, at: CallSite<'_>) -> Option<ReceivedMessage<RawDecision>> {
         let what = self.decisions.lock().unwrap().get(at.key.as_str()).cloned()?;
-        Some(ReceivedMessage { what, letters: self.letter(at.key.as_str()) })
+        Some(ReceivedMessage { what, message_ids: self.message_ids_for(at.key.as_str()) })
     }
     async fn waiting_message(&self, _run: &str) -> Option<ReceivedMessage<RawRunMessage>> {
         self.before.lock().unwrap().pop().map(ReceivedMessage::without_inbox)
@@ -68,7 +68,7 @@ impl HumanInbox for Inbox {
             RawRunMessage::Continue(run) => run.clone(),
             RawRunMessage::Cancel | RawRunMessage::Unknown => String::new(),
         };
-        ReceivedMessage { what, letters: self.letter(&about) }
+        ReceivedMessage { what, message_ids: self.message_ids_for(&about) }
     }
 }
 

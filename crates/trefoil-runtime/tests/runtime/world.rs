@@ -88,12 +88,12 @@ impl Journal for Full {
         &self,
         run: &str,
         entries: &[Entry],
-        letters: &[InboxMessageId],
+        message_ids: &[InboxMessageId],
     ) -> Result<(), JournalError> {
         if entries.iter().any(|e| e.seq >= self.1) {
             return Err(JournalError::new("no space left"));
         }
-        self.0.append_entries(run, entries, letters).await
+        self.0.append_entries(run, entries, message_ids).await
     }
     async fn read_entries(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
         self.0.read_entries(run, from).await

@@ -14,21 +14,21 @@ use crate::lease::Lease;
 use crate::port::{NewRun, Store};
 
 pub async fn check_inbox_messages(store: &dyn Store) -> Result<(), String> {
-    letters(store).await?;
+    check_messages(store).await?;
     questions(store).await?;
     callers(store).await?;
     at_once(store).await
 }
 
-async fn letters(store: &dyn Store) -> Result<(), String> {
+async fn check_messages(store: &dyn Store) -> Result<(), String> {
     let lease = begin_run(store, "asked", "main", 1_000).await?;
     begin_run(store, "quiet", "main", 1_000).await?;
     end_run(store, "over", "main", 1_000, None).await?;
     let value: Value = [("yes", Value::from(true)), ("n", Value::from(u64::MAX))].into_iter().collect();
-    let letter = |kind, key: &str| InboxMessage { kind, key: key.to_owned(), value: value.clone(), at: 7, as_of: 1 };
-    let answer = letter(MessageKind::Answer, "review");
+    let message = |kind, key: &str| InboxMessage { kind, key: key.to_owned(), value: value.clone(), at: 7, as_of: 1 };
+    let answer = message(MessageKind::Answer, "review");
     let first = require_success(store.post_message("asked", answer.clone()).await, "posting")?;
-    let second = require_success(store.post_message("asked", letter(MessageKind::Cancel, "")).await, "posting")?;
+    let second = require_success(store.post_message("asked", message(MessageKind::Cancel, "")).await, "posting")?;
     expect(second > first, "later letters have larger numbers")?;
     let over = |e: &StoreError| matches!(e, StoreError::Ended { .. });
     require_refusal(store.post_message("over", answer.clone()).await, "write to a run that has ended", over)?;
@@ -36,7 +36,7 @@ async fn letters(store: &dyn Store) -> Result<(), String> {
     require_refusal(store.post_message("nobody", answer.clone()).await, "write to nobody", nobody)?;
     let inbox = require_success(store.read_inbox("asked").await, "reading letters")?;
     equal(&inbox.iter().map(|posted| posted.id).collect::<Vec<_>>(), &vec![first, second], "the letters")?;
-    expect(inbox.first().is_some_and(|posted| posted.letter == answer), "a letter comes as it was written")?;
+    expect(inbox.first().is_some_and(|posted| posted.message == answer), "a letter comes as it was written")?;
     let mine = require_success(store.messages_for_owner("suite", first).await, "reading letters of an owner")?;
     equal(&mine.iter().map(|posted| posted.id).collect::<Vec<_>>(), &vec![second], "later letters")?;
     expect(mine.iter().all(|posted| posted.run == "asked"), "letters say for which run they are")?;
@@ -62,34 +62,34 @@ async fn questions(store: &dyn Store) -> Result<(), String> {
         store.append_batch(&lease, batch(&[entry(1, scheduled("pay")), entry(2, scheduled("ask"))])?).await,
         "appending",
     )?;
-    let letter = |kind, key: &str, value: &str, as_of| InboxMessage {
+    let message = |kind, key: &str, value: &str, as_of| InboxMessage {
         kind,
         key: key.to_owned(),
         value: value.into(),
         at: 7,
         as_of,
     };
-    let (retry, fail) = (letter(MessageKind::Signal, "pay", "retry", 3), letter(MessageKind::Signal, "pay", "fail", 3));
+    let (retry, fail) = (message(MessageKind::Signal, "pay", "retry", 3), message(MessageKind::Signal, "pay", "fail", 3));
     let first = require_success(store.post_message("questions", retry.clone()).await, "posting")?;
     let has = |e: &StoreError| matches!(e, StoreError::Answered { by: Some(by), .. } if by == "retry");
     require_refusal(store.post_message("questions", fail.clone()).await, "answer a second time", has)?;
     require_refusal(store.post_message("questions", retry.clone()).await, "answer the same a second time", has)?;
     require_success(
-        store.post_message("questions", letter(MessageKind::Answer, "ask", "yes", 3)).await,
+        store.post_message("questions", message(MessageKind::Answer, "ask", "yes", 3)).await,
         "answering another question",
     )?;
     for _ in 0..2 {
         require_success(
-            store.post_message("questions", letter(MessageKind::Cancel, "", "", 0)).await,
+            store.post_message("questions", message(MessageKind::Cancel, "", "", 0)).await,
             "asking to stop",
         )?;
-        let goes_on = letter(MessageKind::Signal, "pay", InboxMessage::CONTINUE, 0);
+        let goes_on = message(MessageKind::Signal, "pay", InboxMessage::CONTINUE, 0);
         require_success(store.post_message("questions", goes_on).await, "telling that a called run can continue")?;
     }
     let left = async |what: &str, wanted: &[&str]| -> Result<(), String> {
         let inbox = require_success(store.read_inbox("questions").await, "reading letters")?;
-        let answers = inbox.iter().map(|posted| &posted.letter).filter(|letter| letter.is_answer());
-        equal(&answers.map(|letter| letter.key.as_str()).collect::<Vec<_>>(), &wanted.to_vec(), what)?;
+        let answers = inbox.iter().map(|posted| &posted.message).filter(|message| message.is_answer());
+        equal(&answers.map(|message| message.key.as_str()).collect::<Vec<_>>(), &wanted.to_vec(), what)?;
         equal(&inbox.len(), &(wanted.len() + 4), &format!("the number of all letters: {what}"))
     };
     let restarted = EntryKind::Restarted { key: "pay".into() };
@@ -125,7 +125,7 @@ async fn callers(store: &dyn Store) -> Result<(), String> {
     };
     let told = async |run: &str| -> Result<Vec<InboxMessage>, String> {
         let inbox = require_success(store.read_inbox(run).await, "reading letters")?;
-        Ok(inbox.into_iter().map(|posted| InboxMessage { at: 0, ..posted.letter }).collect())
+        Ok(inbox.into_iter().map(|posted| InboxMessage { at: 0, ..posted.message }).collect())
     };
     begin_run(store, "top", "main", 1_000).await?;
     called("middle", "top", "suite").await?;
@@ -142,11 +142,11 @@ async fn at_once(store: &dyn Store) -> Result<(), String> {
     for n in 0..10u64 {
         let key = format!("ask{n}");
         require_success(store.append_batch(&lease, batch(&[entry(n + 1, scheduled(&key))])?).await, "appending")?;
-        let letter = |value: &str| {
+        let message = |value: &str| {
             let (key, value) = (key.clone(), value.into());
             store.post_message("at once", InboxMessage { kind: MessageKind::Answer, key, value, at: 7, as_of: n + 2 })
         };
-        let (a, b, c, d) = tokio::join!(letter("a"), letter("b"), letter("c"), letter("d"));
+        let (a, b, c, d) = tokio::join!(message("a"), message("b"), message("c"), message("d"));
         let mut taken = 0;
         for posted in [a, b, c, d] {
             match posted {

@@ -31,8 +31,8 @@ impl HumanInbox for StoreInbox {
             RawRunMessage::Answer { key, text, at: given } if key == *at.key && !request.is_late(given) => Some(text),
             _ => None,
         };
-        if let Some(ReceivedMessage { what, letters }) = self.owner.find_message(at.run, fits).await {
-            return QuestionState::Written(what, letters);
+        if let Some(ReceivedMessage { what, message_ids }) = self.owner.find_message(at.run, fits).await {
+            return QuestionState::Written(what, message_ids);
         }
         match &self.here {
             Some(here) => here.ask_question(at, request).await,
@@ -52,11 +52,11 @@ impl HumanInbox for StoreInbox {
     }
 
     async fn next_message(&self, run: &str) -> ReceivedMessage<RawRunMessage> {
-        let letter = async { received_message(&self.owner.next_message(run).await) };
-        let Some(here) = &self.here else { return letter.await };
+        let message = async { received_message(&self.owner.next_message(run).await) };
+        let Some(here) = &self.here else { return message.await };
         tokio::select! {
             arrived = here.next_message(run) => arrived,
-            arrived = letter => arrived,
+            arrived = message => arrived,
         }
     }
 
@@ -70,21 +70,21 @@ impl HumanInbox for StoreInbox {
 }
 
 fn received_message(posted: &PostedMessage) -> ReceivedMessage<RawRunMessage> {
-    ReceivedMessage { what: message_meaning(posted), letters: InboxMessageIds::from_ids([InboxMessageId(posted.id)]) }
+    ReceivedMessage { what: message_meaning(posted), message_ids: InboxMessageIds::from_ids([InboxMessageId(posted.id)]) }
 }
 
 /// The meaning of a message for a run.
 fn message_meaning(posted: &PostedMessage) -> RawRunMessage {
-    let letter = &posted.letter;
-    let key = Key(letter.key.as_str().into());
-    let text = letter.value.to_text();
-    if let (MessageKind::Signal, Some(result)) = (letter.kind, letter.value.get(InboxMessage::DONE)) {
+    let message = &posted.message;
+    let key = Key(message.key.as_str().into());
+    let text = message.value.to_text();
+    if let (MessageKind::Signal, Some(result)) = (message.kind, message.value.get(InboxMessage::DONE)) {
         return RawRunMessage::Decided(key, RawDecision::Done(result.clone()));
     }
-    match (letter.kind, &*text) {
-        (MessageKind::Answer, answer) => RawRunMessage::Answer { key, text: answer.to_owned(), at: letter.at },
+    match (message.kind, &*text) {
+        (MessageKind::Answer, answer) => RawRunMessage::Answer { key, text: answer.to_owned(), at: message.at },
         (MessageKind::Signal, "retry") => RawRunMessage::Decided(key, RawDecision::Retry),
-        (MessageKind::Signal, InboxMessage::CONTINUE) => RawRunMessage::Continue(letter.key.clone()),
+        (MessageKind::Signal, InboxMessage::CONTINUE) => RawRunMessage::Continue(message.key.clone()),
         (MessageKind::Signal, "fail") => RawRunMessage::Decided(key, RawDecision::Fail),
         (MessageKind::Cancel, _) => RawRunMessage::Cancel,
         (MessageKind::Signal, _) => RawRunMessage::Unknown,

@@ -19,7 +19,7 @@ pub const PAUSE: Duration = Duration::from_millis(250);
 /// The messages that have arrived.
 #[derive(Default)]
 pub struct OwnerInbox {
-    piles: Mutex<BTreeMap<String, RunMessageQueue>>,
+    queues: Mutex<BTreeMap<String, RunMessageQueue>>,
     bell: Notify,
     /// The number of the last message that the store returned.
     after: AtomicU64,
@@ -37,10 +37,10 @@ struct RunMessageQueue {
 }
 
 impl RunMessageQueue {
-    fn add(&mut self, letter: PostedMessage) {
-        if letter.id > self.last {
-            self.last = letter.id;
-            self.waiting.push_back(letter);
+    fn add(&mut self, message: PostedMessage) {
+        if message.id > self.last {
+            self.last = message.id;
+            self.waiting.push_back(message);
         }
     }
 
@@ -56,7 +56,7 @@ impl RunMessageQueue {
 
 impl OwnerInbox {
     fn lock_queues(&self) -> MutexGuard<'_, BTreeMap<String, RunMessageQueue>> {
-        self.piles.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The next message of a run. Cancelling this future loses no message.
@@ -67,8 +67,8 @@ impl OwnerInbox {
         }
         loop {
             let rung = self.bell.notified();
-            if let Some(letter) = self.lock_queues().get_mut(run).and_then(RunMessageQueue::next) {
-                return letter;
+            if let Some(message) = self.lock_queues().get_mut(run).and_then(RunMessageQueue::next) {
+                return message;
             }
             rung.await;
         }
@@ -80,7 +80,7 @@ impl OwnerInbox {
         Ok(self.lock_queues().get_mut(run).and_then(RunMessageQueue::next))
     }
 
-    /// What the matching messages of a run say; they stay on the pile. The first one counts, and acting on it deletes all of them: they
+    /// What the matching messages of a run say; they stay in the queue. The first one counts, and acting on it deletes all of them: they
     /// are about the same question.
     pub async fn find_message<T>(
         &self,
@@ -95,7 +95,7 @@ impl OwnerInbox {
         let others = found.map(|(id, _)| id);
         Ok(Some(ReceivedMessage {
             what,
-            letters: Ids::from_ids(std::iter::once(first).chain(others).map(InboxMessageId)),
+            message_ids: Ids::from_ids(std::iter::once(first).chain(others).map(InboxMessageId)),
         }))
     }
 
@@ -109,10 +109,10 @@ impl OwnerInbox {
         if self.lock_queues().contains_key(run) {
             return Ok(());
         }
-        let letters = store.read_inbox(run).await?;
-        let mut piles = self.lock_queues();
-        let pile = piles.entry(run.to_owned()).or_default();
-        letters.into_iter().for_each(|letter| pile.add(letter));
+        let messages = store.read_inbox(run).await?;
+        let mut queues = self.lock_queues();
+        let queue = queues.entry(run.to_owned()).or_default();
+        messages.into_iter().for_each(|message| queue.add(message));
         Ok(())
     }
 
@@ -121,24 +121,24 @@ impl OwnerInbox {
         if self.lock_queues().is_empty() {
             return;
         }
-        let Ok(letters) = store.messages_for_owner(owner, self.after.load(Ordering::SeqCst)).await else { return };
-        let Some(last) = letters.last() else { return };
+        let Ok(messages) = store.messages_for_owner(owner, self.after.load(Ordering::SeqCst)).await else { return };
+        let Some(last) = messages.last() else { return };
         self.after.store(last.id, Ordering::SeqCst);
-        let mut piles = self.lock_queues();
-        for letter in letters {
-            // A run without a pile loads its messages when it first asks.
-            if let Some(pile) = piles.get_mut(&letter.run) {
-                pile.add(letter);
+        let mut queues = self.lock_queues();
+        for message in messages {
+            // A run without a queue loads its messages when it first asks.
+            if let Some(queue) = queues.get_mut(&message.run) {
+                queue.add(message);
             }
         }
-        drop(piles);
+        drop(queues);
         self.bell.notify_waiters();
     }
 
     /// Entries have acted on these messages of a run.
-    pub fn mark_taken(&self, run: &str, letters: &[InboxMessageId]) {
-        if let Some(pile) = self.lock_queues().get_mut(run) {
-            pile.taken.extend(letters.iter().map(|letter| letter.0));
+    pub fn mark_taken(&self, run: &str, message_ids: &[InboxMessageId]) {
+        if let Some(queue) = self.lock_queues().get_mut(run) {
+            queue.taken.extend(message_ids.iter().map(|id| id.0));
         }
     }
 

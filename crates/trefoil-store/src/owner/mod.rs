@@ -42,7 +42,7 @@ pub struct Owner {
     clock: Arc<dyn Clock>,
     lease_ms: u64,
     held: Mutex<BTreeMap<String, OwnedRunState>>,
-    letters: OwnerInbox,
+    inbox: OwnerInbox,
     renewing: AtomicBool,
     /// Tasks that are releasing runs.
     leaving: Mutex<Vec<JoinHandle<()>>>,
@@ -96,7 +96,7 @@ impl Owner {
             clock,
             lease_ms,
             held: Mutex::default(),
-            letters: OwnerInbox::default(),
+            inbox: OwnerInbox::default(),
             renewing: AtomicBool::new(false),
             leaving: Mutex::default(),
         })
@@ -121,7 +121,7 @@ impl Owner {
     /// method fills in `run.claim` and `run.batch`.
     pub fn begin_run(self: &Arc<Self>, run: NewRun) -> LeasedRun {
         let id = run.run.clone();
-        self.letters.expect_run(&id);
+        self.inbox.expect_run(&id);
         self.lock_held().insert(id.clone(), OwnedRunState::New(Box::new(run)));
         self.keep_renewing();
         LeasedRun { owner: self.clone(), run: id }
@@ -232,11 +232,11 @@ impl Owner {
     }
 
     /// Appends entries, and deletes the messages that they act on.
-    async fn add_for(&self, run: &str, entries: &[Entry], letters: &[InboxMessageId]) -> StoreResult<()> {
+    async fn add_for(&self, run: &str, entries: &[Entry], message_ids: &[InboxMessageId]) -> StoreResult<()> {
         let batch = self.batch(run, entries)?;
-        let taken = letters.iter().map(|letter| letter.0).collect();
+        let taken = message_ids.iter().map(|id| id.0).collect();
         self.add_batch(run, EntryBatch { taken, ..batch }).await?;
-        self.letters.mark_taken(run, letters);
+        self.inbox.mark_taken(run, message_ids);
         Ok(())
     }
 
@@ -277,7 +277,7 @@ impl Owner {
 
     /// Releases a run in a separate task. If the process ends first, the lease expires.
     fn let_go(&self, run: &str) {
-        self.letters.forget_run(run);
+        self.inbox.forget_run(run);
         let (Some(held), Ok(runtime)) = (self.lock_held().remove(run), Handle::try_current()) else { return };
         let (store, run, claim) = (self.store.clone(), run.to_owned(), self.claim());
         let task = runtime.spawn(async move {
@@ -314,23 +314,23 @@ impl Owner {
         fits: impl Fn(&PostedMessage) -> Option<T>,
     ) -> Option<ReceivedMessage<T>> {
         // If the store fails, the next append reports it.
-        self.letters.find_message(&*self.store, run, fits).await.ok().flatten()
+        self.inbox.find_message(&*self.store, run, fits).await.ok().flatten()
     }
 
     /// The next message of a run.
     async fn next_message(self: &Arc<Self>, run: &str) -> PostedMessage {
         if let Ok(runtime) = Handle::try_current()
-            && !self.letters.asking.swap(true, Ordering::SeqCst)
+            && !self.inbox.asking.swap(true, Ordering::SeqCst)
         {
             runtime.spawn(listen(Arc::downgrade(self)));
         }
-        self.letters.next_message(&*self.store, run).await
+        self.inbox.next_message(&*self.store, run).await
     }
 
     /// The next message of a run, if there is one now.
     async fn message_now(&self, run: &str) -> Option<PostedMessage> {
         // If the store fails, the next append reports it.
-        self.letters.next_now(&*self.store, run).await.ok().flatten()
+        self.inbox.next_now(&*self.store, run).await.ok().flatten()
     }
 
     /// Returns whether the leases were renewed. The next append reports a lost lease.
@@ -365,7 +365,7 @@ async fn listen(owner: Weak<Owner>) {
     loop {
         tokio::time::sleep(PAUSE).await;
         match owner.upgrade() {
-            Some(owner) => owner.letters.query_store(&*owner.store, &owner.name).await,
+            Some(owner) => owner.inbox.query_store(&*owner.store, &owner.name).await,
             None => return,
         }
     }
@@ -379,14 +379,14 @@ impl Journal for Owner {
         &self,
         run: &str,
         entries: &[Entry],
-        letters: &[InboxMessageId],
+        message_ids: &[InboxMessageId],
     ) -> Result<(), JournalError> {
         let Some(first) = entries.first() else { return Ok(()) };
         if first.seq == 0 {
             let new = NewRun { run: run.to_owned(), ..NewRun::default() };
             self.lock_held().entry(run.to_owned()).or_insert_with(|| OwnedRunState::New(Box::new(new)));
         }
-        Ok(self.add_for(run, entries, letters).await?)
+        Ok(self.add_for(run, entries, message_ids).await?)
     }
 
     async fn read_entries(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
@@ -420,12 +420,12 @@ impl Journal for LeasedRun {
         &self,
         run: &str,
         entries: &[Entry],
-        letters: &[InboxMessageId],
+        message_ids: &[InboxMessageId],
     ) -> Result<(), JournalError> {
         if entries.is_empty() {
             return Ok(());
         }
-        Ok(self.owner.add_for(run, entries, letters).await?)
+        Ok(self.owner.add_for(run, entries, message_ids).await?)
     }
 
     async fn read_entries(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {

@@ -20,14 +20,14 @@ use crate::lease::Lease;
 pub async fn post_message(
     s: &mut PostgresSession,
     run: &str,
-    letter: &InboxMessage,
+    message: &InboxMessage,
     before: EarlierTry,
 ) -> PostgresResult<u64> {
-    let InboxMessage { kind, key, value, at, as_of } = letter;
+    let InboxMessage { kind, key, value, at, as_of } = message;
     let value = serde_json::to_string(&WireForm(value))
         .map_err(|error| StoreError::Unwritable { seq: 0, why: error.to_string() })?;
     let (run_text, key, at) = (text(run), key.as_bytes(), int(*at));
-    let as_of = if letter.is_answer() { Some(int(*as_of)) } else { None };
+    let as_of = if message.is_answer() { Some(int(*as_of)) } else { None };
     if before == EarlierTry::Perhaps {
         let same = "SELECT inbox.id FROM inbox JOIN run ON run.no = inbox.run \
                     WHERE run.id = $1 AND kind = $2 AND key = $3 AND value = $4 AND at = $5";
@@ -43,13 +43,13 @@ pub async fn post_message(
         return store_error(StoreError::Ended { run: run.to_owned() });
     };
     let no: i64 = row.try_get(0)?;
-    if letter.is_answer() {
-        if let Some(error) = letter.find_earlier_answer(&of_run(s, run).await?) {
+    if message.is_answer() {
+        if let Some(error) = message.find_earlier_answer(&of_run(s, run).await?) {
             return store_error(error);
         }
         for row in s.query_rows("SELECT body FROM entry WHERE run = $1 AND seq >= $2", &[&no, &as_of]).await? {
-            if StoredEntry::is_about(row.try_get(0)?, &letter.key) {
-                return store_error(letter.is_late());
+            if StoredEntry::is_about(row.try_get(0)?, &message.key) {
+                return store_error(message.is_late());
             }
         }
     }
@@ -142,7 +142,7 @@ fn message_from_row(row: &Row) -> PostgresResult<PostedMessage> {
     Ok(PostedMessage {
         id,
         run: row.try_get(1)?,
-        letter: InboxMessage {
+        message: InboxMessage {
             kind,
             key,
             value,

@@ -264,9 +264,9 @@ impl Store for PostgresStore {
         work!(self, |s, _| [run] removal::delete_result(s, &run))
     }
 
-    async fn post_message(&self, run: &str, letter: InboxMessage) -> StoreResult<u64> {
+    async fn post_message(&self, run: &str, message: InboxMessage) -> StoreResult<u64> {
         let run = run.to_owned();
-        work!(self, |s, before| [run, letter] inbox_messages::post_message(s, &run, &letter, before))
+        work!(self, |s, before| [run, message] inbox_messages::post_message(s, &run, &message, before))
     }
 
     async fn read_inbox(&self, run: &str) -> StoreResult<Vec<PostedMessage>> {

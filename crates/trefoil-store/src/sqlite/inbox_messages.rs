@@ -12,7 +12,7 @@ use crate::inbox::{InboxMessage, MessageKind, PostedMessage};
 
 /// Puts a message in the inbox of a run that has not ended. One that answers a question is refused if that has an answer, or is not
 /// open any more.
-pub fn post_message(c: &Connection, run: &str, letter: &InboxMessage) -> SqliteResult<u64> {
+pub fn post_message(c: &Connection, run: &str, message: &InboxMessage) -> SqliteResult<u64> {
     let found = c
         .prepare_cached("SELECT no, ended FROM run WHERE id = ?1")?
         .query_row([run], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?)))
@@ -22,21 +22,21 @@ pub fn post_message(c: &Connection, run: &str, letter: &InboxMessage) -> SqliteR
         Some((_, Some(_))) => return Err(StoreError::Ended { run: run.to_owned() }.into()),
         Some((no, None)) => no,
     };
-    if letter.is_answer() {
-        if let Some(error) = letter.find_earlier_answer(&of_run(c, run)?) {
+    if message.is_answer() {
+        if let Some(error) = message.find_earlier_answer(&of_run(c, run)?) {
             return Err(error.into());
         }
         let mut select = c.prepare_cached("SELECT body FROM entry WHERE id BETWEEN ?1 AND ?2")?;
         let mut since =
-            select.query([super::entries::entry_id(no, letter.as_of), super::entries::entry_id(no, u64::MAX)])?;
+            select.query([super::entries::entry_id(no, message.as_of), super::entries::entry_id(no, u64::MAX)])?;
         while let Some(row) = since.next()? {
-            if StoredEntry::is_about(row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?, &letter.key) {
-                return Err(letter.is_late().into());
+            if StoredEntry::is_about(row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?, &message.key) {
+                return Err(message.is_late().into());
             }
         }
     }
-    let InboxMessage { kind, key, value, at, as_of } = letter;
-    let as_of = if letter.is_answer() { Some(int(*as_of)) } else { None };
+    let InboxMessage { kind, key, value, at, as_of } = message;
+    let as_of = if message.is_answer() { Some(int(*as_of)) } else { None };
     let value = serde_json::to_string(&WireForm(value))
         .map_err(|error| StoreError::Unwritable { seq: 0, why: error.to_string() })?;
     c.prepare_cached("INSERT INTO inbox (run, kind, key, value, at, as_of) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
@@ -94,8 +94,8 @@ fn select(c: &Connection, condition: &str, parameters: &[&dyn ToSql]) -> SqliteR
          ORDER BY inbox.id"
     );
     let mut select = c.prepare_cached(&sql)?;
-    let letters = select.query_map(parameters, read)?;
-    Ok(letters.collect::<Result<_, _>>()?)
+    let messages = select.query_map(parameters, read)?;
+    Ok(messages.collect::<Result<_, _>>()?)
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<PostedMessage> {
@@ -107,12 +107,12 @@ fn read(row: &Row<'_>) -> rusqlite::Result<PostedMessage> {
     let kind = kind.ok_or_else(|| unreadable("unknown kind of letter".into()))?;
     let value: String = row.get(4)?;
     let WireValue(value) = serde_json::from_str(&value).map_err(|error| unreadable(error.into()))?;
-    let letter = InboxMessage {
+    let message = InboxMessage {
         kind,
         key: row.get(3)?,
         value,
         at: uint(row.get(5)?),
         as_of: row.get::<_, Option<i64>>(6)?.map_or(0, uint),
     };
-    Ok(PostedMessage { id: uint(row.get(0)?), run: row.get(1)?, letter })
+    Ok(PostedMessage { id: uint(row.get(0)?), run: row.get(1)?, message })
 }

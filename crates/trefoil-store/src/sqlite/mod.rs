@@ -288,9 +288,9 @@ impl Store for SqliteStore {
         Ok(())
     }
 
-    async fn post_message(&self, run: &str, letter: InboxMessage) -> StoreResult<u64> {
+    async fn post_message(&self, run: &str, message: InboxMessage) -> StoreResult<u64> {
         let run = run.to_owned();
-        self.writer()?.write(CommitThread::There, move |c| inbox_messages::post_message(c, &run, &letter)).await
+        self.writer()?.write(CommitThread::There, move |c| inbox_messages::post_message(c, &run, &message)).await
     }
 
     async fn read_inbox(&self, run: &str) -> StoreResult<Vec<PostedMessage>> {

@@ -100,8 +100,8 @@ fn write(c: &Connection, lease: &Lease, batch: &EntryBatch, values: Vec<PackedBl
     for value in values {
         blobs::store_bytes(c, no, &value)?;
     }
-    for letter in &batch.taken {
-        c.prepare_cached("DELETE FROM inbox WHERE id = ?1 AND run = ?2")?.execute(params![int(*letter), no])?;
+    for id in &batch.taken {
+        c.prepare_cached("DELETE FROM inbox WHERE id = ?1 AND run = ?2")?.execute(params![int(*id), no])?;
     }
     inbox_messages::delete_closed(c, no, &batch.about)?;
     drafts::delete_ended(c, no, batch)?;

@@ -97,11 +97,11 @@ impl<J: Journal> Journal for Ends<J> {
         &self,
         run: &str,
         entries: &[Entry],
-        letters: &[InboxMessageId],
+        message_ids: &[InboxMessageId],
     ) -> Result<(), JournalError> {
         let n = self.count.fetch_add(1, Ordering::SeqCst) + 1;
         if n < self.cut.after || (n == self.cut.after && self.cut.is_stored) {
-            self.journal.append_entries(run, entries, letters).await?;
+            self.journal.append_entries(run, entries, message_ids).await?;
         }
         if n >= self.cut.after {
             self.over.notify_one();

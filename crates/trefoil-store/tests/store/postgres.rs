@@ -166,14 +166,14 @@ fn letters_are_not_missed_whoever_else_writes_at_the_same_time() {
             let store = open(&url, StoreOptions::default());
             tokio::spawn(async move {
                 for n in 0..50 {
-                    let letter = InboxMessage {
+                    let message = InboxMessage {
                         kind: MessageKind::Signal,
                         key: format!("{writer}-{n}"),
                         value: "x".into(),
                         at: n,
                         as_of: 1,
                     };
-                    store.post_message("asked", letter).await.unwrap();
+                    store.post_message("asked", message).await.unwrap();
                 }
             })
         });
@@ -181,10 +181,10 @@ fn letters_are_not_missed_whoever_else_writes_at_the_same_time() {
         let (mut seen, mut after) = (0, 0);
         while seen < 200 {
             let over = writers.iter().all(|writer| writer.is_finished());
-            let letters = store.messages_for_owner("host", after).await.unwrap();
-            seen += letters.len();
-            after = letters.last().map_or(after, |last| last.id);
-            assert!(!over || seen == 200 || !letters.is_empty(), "{seen} letters were seen, and no more come");
+            let messages = store.messages_for_owner("host", after).await.unwrap();
+            seen += messages.len();
+            after = messages.last().map_or(after, |last| last.id);
+            assert!(!over || seen == 200 || !messages.is_empty(), "{seen} letters were seen, and no more come");
         }
         assert_eq!(store.read_inbox("asked").await.unwrap().len(), 200);
     });
@@ -458,16 +458,16 @@ mod hunt {
                         .await
                         .unwrap();
                 }
-                let letter = InboxMessage {
+                let message = InboxMessage {
                     kind: MessageKind::Signal,
                     key: "k\0".into(),
                     value: "once".into(),
                     at: 5,
                     as_of: 25,
                 };
-                store.post_message(&run, letter.clone()).await.unwrap();
+                store.post_message(&run, message.clone()).await.unwrap();
                 let inbox = store.read_inbox(&run).await.unwrap();
-                assert_eq!(inbox.iter().map(|posted| &posted.letter).collect::<Vec<_>>(), [&letter]);
+                assert_eq!(inbox.iter().map(|posted| &posted.message).collect::<Vec<_>>(), [&message]);
                 let again = store.claim_run(&run, claim("host", now)).await.unwrap();
                 assert!(again.epoch > lease.epoch);
                 let numbers: Vec<u64> = entries(&*store, &run).await.iter().map(|entry| entry.seq).collect();

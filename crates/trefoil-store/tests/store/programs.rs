@@ -118,11 +118,11 @@ impl<J: Journal> Journal for Ends<J> {
         &self,
         run: &str,
         entries: &[Entry],
-        letters: &[InboxMessageId],
+        message_ids: &[InboxMessageId],
     ) -> Result<(), JournalError> {
         let left = self.1.fetch_sub(1, Ordering::SeqCst);
         if left > 0 {
-            self.0.append_entries(run, entries, letters).await?;
+            self.0.append_entries(run, entries, message_ids).await?;
         }
         if left <= 1 && !entries.iter().any(|entry| matches!(entry.kind, EntryKind::Finished { .. })) {
             self.1.store(i64::MIN, Ordering::SeqCst);

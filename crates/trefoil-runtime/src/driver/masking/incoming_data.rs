@@ -69,7 +69,7 @@ impl MaskingLayer {
         activity: Arc<Activity>,
         raw: RawOutcome,
         about: ActivityMetadata,
-        letters: InboxMessageIds,
+        message_ids: InboxMessageIds,
     ) -> EndedActivity {
         let RawOutcome { result, usage, repeatable, warnings, verdicts, told, partial, sent } = raw;
         let mut about = ActivityMetadata { usage, repeatable, warnings, verdicts, told, partial, sent, ..about };
@@ -81,7 +81,7 @@ impl MaskingLayer {
             }
             Err(error) => Err(self.mask_error(error)),
         };
-        EndedActivity { activity, result, about: self.mask_about(about), letters }
+        EndedActivity { activity, result, about: self.mask_about(about), message_ids }
     }
 
     /// A decision. `activity`: what it is about.
@@ -90,7 +90,7 @@ impl MaskingLayer {
         activity: Option<&Activity>,
         decided: ReceivedMessage<RawDecision>,
     ) -> ReceivedMessage<OutcomeDecision> {
-        let ReceivedMessage { what, letters } = decided;
+        let ReceivedMessage { what, message_ids } = decided;
         let what = match what {
             RawDecision::Retry => OutcomeDecision::Retry,
             RawDecision::Fail => OutcomeDecision::Fail,
@@ -100,7 +100,7 @@ impl MaskingLayer {
                 OutcomeDecision::Done(self.mask_incoming(value))
             }
         };
-        ReceivedMessage { what, letters }
+        ReceivedMessage { what, message_ids }
     }
 
     /// A message.
@@ -109,7 +109,7 @@ impl MaskingLayer {
         received: ReceivedMessage<RawRunMessage>,
         run: &RunCoordinator,
     ) -> ReceivedMessage<RunMessage> {
-        let ReceivedMessage { what, letters } = received;
+        let ReceivedMessage { what, message_ids } = received;
         let what = match what {
             RawRunMessage::Cancel => RunMessage::Cancel,
             RawRunMessage::Continue(run) => RunMessage::Continue(run),
@@ -123,7 +123,7 @@ impl MaskingLayer {
             }
             RawRunMessage::Unknown => RunMessage::Unknown,
         };
-        ReceivedMessage { what, letters }
+        ReceivedMessage { what, message_ids }
     }
 }
 
