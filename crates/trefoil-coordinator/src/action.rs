@@ -32,8 +32,8 @@ pub enum HostAction {
     Admit(Vec<Arc<Activity>>),
     /// These calls leave the queue, or give back what they were admitted to.
     LeaveQueue(Vec<Key>),
-    /// The places of the calls that have ended may be used by others.
-    FreePlaces,
+    /// The permits of the calls that have ended may be used by other calls.
+    FreePermits,
     /// Start work.
     Start(Vec<StartWork>),
     /// Stop work.

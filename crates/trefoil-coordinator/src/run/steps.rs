@@ -43,7 +43,7 @@ impl RunCoordinator {
             self.take_output(output, facts);
         }
         if self.settings.queues {
-            self.actions.push_back(HostAction::FreePlaces);
+            self.actions.push_back(HostAction::FreePermits);
         }
     }
 

@@ -371,7 +371,7 @@ impl ReadyRun {
             prices: self.money.prices.clone(),
             fallbacks: self.money.fallbacks.clone(),
             windows: self.money.windows.clone(),
-            places: self.call_permits.clone(),
+            permits: self.call_permits.clone(),
             holes: self.hosts.holes.clone(),
             credentials: self.flow.credential_variables().iter().chain(&self.hosts.credentials).cloned().collect(),
             keys: self.hosts.keys.clone(),

@@ -73,7 +73,7 @@ async fn burst(items: usize, failing: Failing, tries: Option<u32>) -> Burst {
         secrets: Arc::new(MapSecrets::new()),
         events: events.clone(),
     };
-    let options = DriverOptions { places: Some(Arc::new(CallPermits::default())), ..DriverOptions::default() };
+    let options = DriverOptions { permits: Some(Arc::new(CallPermits::default())), ..DriverOptions::default() };
     let input: Value = (0..items).map(|item| Value::from(format!("item {item}"))).collect();
     let outcome = driver::run(fan_out(tries), Some(input), ports, options).await;
     let is_pause = |kind: &EventKind| matches!(kind, EventKind::ModelWaiting { limit: "circuit_breaker", .. });

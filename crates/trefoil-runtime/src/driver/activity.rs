@@ -28,24 +28,24 @@ pub struct PerformedActivity {
     /// How it ended.
     pub ended: EndedWork,
     /// The permit of a model call, which is kept until the machine knows the result.
-    pub place: Option<Arc<CallPermit>>,
+    pub permit: Option<Arc<CallPermit>>,
 }
 
 impl PerformedActivity {
     fn for_work(work: WorkId, key: &Key, how: WorkOutcome) -> Self {
-        Self { ended: EndedWork { work, key: key.clone(), how }, place: None }
+        Self { ended: EndedWork { work, key: key.clone(), how }, permit: None }
     }
 }
 
-/// Performs an activity. `place`: the permit of a model call.
+/// Performs an activity. `permit`: that of a model call.
 pub async fn perform_activity(
     context: Arc<RunContext>,
     (work, activity): (WorkId, Arc<Activity>),
     meter: Arc<Meter>,
-    place: Option<Arc<CallPermit>>,
+    permit: Option<Arc<CallPermit>>,
 ) -> PerformedActivity {
-    if let Some(place) = &place {
-        meter.set_permit(place);
+    if let Some(permit) = &permit {
+        meter.set_permit(permit);
     }
     let location = Some(context.prepared.program.steps[activity.step].origin);
     let at = ActivityContext { context: &context, activity: &activity, location, meter: &meter };
@@ -83,9 +83,9 @@ pub async fn perform_activity(
         came.result = Err(RunError::too_large("what came back"));
     }
     context.masking.hide_secrets(&meter.take_secrets());
-    if let Some(place) = &place {
+    if let Some(permit) = &permit {
         // The models that were called before have told their own when the call moved on.
-        place.report_usage(came.usage);
+        permit.report_usage(came.usage);
     }
     let is_effect = !matches!(activity.request, Request::Timer { .. } | Request::Decide(_));
     let about = ActivityMetadata {
@@ -102,7 +102,7 @@ pub async fn perform_activity(
     };
     let key = activity.key.clone();
     let done = context.masking.mask_completion(activity, came, about, message_ids);
-    PerformedActivity { place, ..PerformedActivity::for_work(work, &key, WorkOutcome::Done(Box::new(done))) }
+    PerformedActivity { permit, ..PerformedActivity::for_work(work, &key, WorkOutcome::Done(Box::new(done))) }
 }
 
 /// The answer to a question about values that only the driver knows.

@@ -53,7 +53,7 @@ pub struct LocalHost {
     running: RunningWork,
     /// Permits of calls that have ended, held until the machine knows the results. Otherwise the next call in the queue could start,
     /// although the machine may no longer want it.
-    places: Vec<Arc<CallPermit>>,
+    permits: Vec<Arc<CallPermit>>,
     /// The events for the start of the run.
     began: Vec<UnnumberedEvent>,
     turns: u32,
@@ -87,7 +87,7 @@ impl LocalHost {
             queue,
             work: FuturesUnordered::new(),
             running: BTreeMap::new(),
-            places: Vec::new(),
+            permits: Vec::new(),
             began,
             turns: 0,
         })
@@ -163,7 +163,7 @@ impl LocalHost {
                 self.send_input(RunInput::Admitted(admitted))?;
             }
             HostAction::LeaveQueue(keys) => self.queue.remove_calls(&keys),
-            HostAction::FreePlaces => self.places.clear(),
+            HostAction::FreePermits => self.permits.clear(),
             HostAction::Start(all) => all.into_iter().for_each(|work| self.start(work)),
             HostAction::Stop { work, winds_down } => self.stop(work, winds_down),
             HostAction::Yield => {
@@ -217,9 +217,9 @@ impl LocalHost {
         if is_call_off {
             meter.stop_switch().cancel_runs();
         }
-        let place = self.queue.take_permit(&activity.key);
+        let permit = self.queue.take_permit(&activity.key);
         let (handle, registration) = AbortHandle::new_pair();
-        let future = activity::perform_activity(self.context.clone(), (work, activity), meter.clone(), place).boxed();
+        let future = activity::perform_activity(self.context.clone(), (work, activity), meter.clone(), permit).boxed();
         self.work.push(Abortable::new(future, registration));
         self.running.insert(work, AbortableActivity { handle, meter });
     }
@@ -279,9 +279,9 @@ impl LocalHost {
     }
 
     fn finish_work(&mut self, performed: PerformedActivity) -> EndedWork {
-        let PerformedActivity { ended, place } = performed;
+        let PerformedActivity { ended, permit } = performed;
         self.running.remove(&ended.work);
-        self.places.extend(place);
+        self.permits.extend(permit);
         ended
     }
 

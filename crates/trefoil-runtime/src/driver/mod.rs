@@ -80,7 +80,7 @@ pub struct DriverOptions {
     /// The fallbacks of models, by `PROVIDER:NAME`. Cost limits use the most expensive one.
     pub fallbacks: Vec<(String, Vec<String>)>,
     /// The queue of model calls, shared with other runs. `None`: calls do not wait.
-    pub places: Option<Arc<CallPermits>>,
+    pub permits: Option<Arc<CallPermits>>,
     /// Environment values and secrets that the ports read by themselves. They are hidden in incoming data like those that the
     /// program reads.
     pub holes: Vec<(HoleKind, Arc<str>)>,
@@ -178,7 +178,7 @@ fn host(
     options: DriverOptions,
     began: Vec<UnnumberedEvent>,
 ) -> Box<LocalHost> {
-    let queue = ModelCallQueue::new(options.places.map(|places| places.of_run()), context.clone());
+    let queue = ModelCallQueue::new(options.permits.map(|permits| permits.of_run()), context.clone());
     LocalHost::new(context, run, options.cancel, queue, began)
 }
 
@@ -193,7 +193,7 @@ fn settings(
         run: context.watch.run.clone(),
         execution: context.execution,
         keeps: context.ports.journal.keeps_entries(),
-        queues: options.places.is_some(),
+        queues: options.permits.is_some(),
         recovery: options.recovery,
         linger_ms: options.linger_ms.unwrap_or(LINGER_MS),
         limits,

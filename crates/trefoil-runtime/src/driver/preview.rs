@@ -55,7 +55,7 @@ pub fn preview_run(
         secrets,
         events: Arc::new(NoEvents),
     };
-    begin_run(prepared, input, ports, DriverOptions { places: None, ..options }).predict_outcome()
+    begin_run(prepared, input, ports, DriverOptions { permits: None, ..options }).predict_outcome()
 }
 
 /// Descriptions of tools from earlier runs. Every run requests them again, because that is free, so they are not reused as results.

@@ -23,7 +23,7 @@ const CIRCUIT_BREAKER: &str = "circuit_breaker";
 /// The waiting calls of a run.
 pub struct ModelCallQueue {
     /// `None`: calls do not wait.
-    places: Option<Arc<RunCallPermits>>,
+    permits: Option<Arc<RunCallPermits>>,
     waiting: KeyMap<AbortHandle>,
     /// `None`: no call has had to wait so far.
     turns: Option<FuturesUnordered<QueueTurn>>,
@@ -41,9 +41,9 @@ type PendingDelays = Mutex<Vec<(Arc<Activity>, CallDelay)>>;
 type QueueTurn = Abortable<BoxFuture<'static, (Key, Arc<CallPermit>)>>;
 
 impl ModelCallQueue {
-    pub fn new(places: Option<RunCallPermits>, context: Arc<RunContext>) -> Self {
+    pub fn new(permits: Option<RunCallPermits>, context: Arc<RunContext>) -> Self {
         Self {
-            places: places.map(Arc::new),
+            permits: permits.map(Arc::new),
             waiting: KeyMap::default(),
             turns: None,
             turned: Vec::new(),
@@ -77,23 +77,23 @@ impl ModelCallQueue {
 
     /// Whether a call may start now. Otherwise it waits here.
     fn enter(&mut self, activity: Arc<Activity>) -> bool {
-        let Some(places) = self.places.clone() else { return true };
+        let Some(permits) = self.permits.clone() else { return true };
         let key = activity.key.clone();
         let (tell, entered) = self.delay_reporter(&activity);
         let models = self.context.ports.models.clone();
         let mut turn = async move {
-            let place = match &activity.request {
-                Request::Model(request) => admitted(&*models, &places, activity.step, request, tell).await,
+            let permit = match &activity.request {
+                Request::Model(request) => admitted(&*models, &permits, activity.step, request, tell).await,
                 _ => std::future::pending().await,
             };
-            (activity.key.clone(), Arc::new(place))
+            (activity.key.clone(), Arc::new(permit))
         }
         .boxed();
         let at_once = (&mut turn).now_or_never();
         // A call that starts at once may have to wait later, for a fallback model.
         entered.store(true, Ordering::Relaxed);
-        if let Some((_, place)) = at_once {
-            self.admitted.insert(key, place);
+        if let Some((_, permit)) = at_once {
+            self.admitted.insert(key, permit);
             return true;
         }
         let (handle, registration) = AbortHandle::new_pair();
@@ -151,10 +151,10 @@ impl ModelCallQueue {
 
     fn accept_turn(&mut self, turn: Result<(Key, Arc<CallPermit>), Aborted>) {
         // A call that was taken back is skipped.
-        if let Ok((key, place)) = turn
+        if let Ok((key, permit)) = turn
             && self.waiting.swap_remove(&key).is_some()
         {
-            self.admitted.insert(key.clone(), place);
+            self.admitted.insert(key.clone(), permit);
             self.turned.push(key);
         }
     }
@@ -171,10 +171,10 @@ impl ModelCallQueue {
     }
 }
 
-/// Waits until the provider admits a call, and for a place.
+/// Waits until the provider admits a call, and for a permit.
 async fn admitted(
     models: &dyn ModelProvider,
-    places: &RunCallPermits,
+    permits: &RunCallPermits,
     step: StepId,
     request: &ModelRequest,
     tell: DelayReporter,
@@ -184,13 +184,13 @@ async fn admitted(
         tell(CallDelay { provider: provider.into(), limit: CIRCUIT_BREAKER, wait, why: Some(why) });
     };
     loop {
-        // A call that waits here occupies no place.
+        // A call that waits here holds no permit.
         let admission = models.admit_call(step, request, &paused).await;
-        let place = places.wait_for_permit(request, tell.clone()).await;
-        // The provider may have begun to fail while the call waited for its place.
+        let permit = permits.wait_for_permit(request, tell.clone()).await;
+        // The provider may have begun to fail while the call waited for its permit.
         if admission.is_final() || models.call_pause(step, request).is_none() {
-            return place.with_kept(Box::new(admission));
+            return permit.with_kept(Box::new(admission));
         }
-        place.give_back();
+        permit.give_back();
     }
 }

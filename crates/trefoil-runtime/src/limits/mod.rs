@@ -90,7 +90,7 @@ impl CallPermits {
         }
     }
 
-    /// The places of one run.
+    /// The permits of one run.
     pub(crate) fn of_run(self: &Arc<Self>) -> RunCallPermits {
         RunCallPermits { run: semaphore(self.per_run), shared: self.clone() }
     }
@@ -104,7 +104,7 @@ pub(crate) struct RunCallPermits {
 }
 
 impl RunCallPermits {
-    /// Waits for a place. `tell` is called if the call has to wait for a rate limit.
+    /// Waits for a permit. `tell` is called if the call has to wait for a rate limit.
     pub async fn wait_for_permit(&self, request: &ModelRequest, tell: DelayReporter) -> CallPermit {
         let run = acquire_permit(self.run.as_ref()).await;
         let held = self.shared.at_provider(request, &tell).await;
@@ -113,8 +113,8 @@ impl RunCallPermits {
 }
 
 impl CallPermits {
-    /// Waits for a place at the provider of this request. The shared limit is acquired last, so that a call that waits for
-    /// its provider does not occupy a place that other calls could use.
+    /// Waits for a permit for the provider of this request. The shared limit is acquired last, so that a call that waits for
+    /// its provider does not hold a permit that other calls could use.
     async fn at_provider(&self, request: &ModelRequest, tell: &DelayReporter) -> ProviderPermit {
         let name = request.provider.as_deref().unwrap_or_default();
         let provider = self.providers.get(name);
@@ -198,11 +198,11 @@ impl CallPermit {
         }
     }
 
-    /// The call continues with this request, at another model. Gives the place back, with what the previous model used,
+    /// The call continues with this request, at another model. Gives the permit back, with what the previous model used,
     /// then waits for one at the provider of this request.
     pub async fn move_to(&self, request: &ModelRequest, used: Option<Usage>) {
         self.report_usage(used);
-        // A call that waits must not hold a place that the one before it in the queue needs.
+        // A call that waits must not hold a permit that the one before it in the queue needs.
         drop(std::mem::take(&mut *self.lock_provider_permit()));
         let held = self.shared.at_provider(request, &self.tell).await;
         *self.lock_provider_permit() = held;

@@ -118,7 +118,7 @@ pub struct Meter {
     part: Option<Share>,
     stop: OnceLock<CancelSwitch>,
     secrets: Mutex<Vec<Secret>>,
-    place: OnceLock<Weak<CallPermit>>,
+    permit: OnceLock<Weak<CallPermit>>,
     tools: ToolReports,
     called: OnceLock<String>,
     shown: OnceLock<Value>,
@@ -223,9 +223,9 @@ impl Meter {
         lock(&self.come).0 = Some(usage);
     }
     /// The permit of a model call, which [`Meter::turn_to`] moves to another provider.
-    pub(crate) fn set_permit(&self, place: &Arc<CallPermit>) {
+    pub(crate) fn set_permit(&self, permit: &Arc<CallPermit>) {
         // A call has one permit.
-        let _ = self.place.set(Arc::downgrade(place));
+        let _ = self.permit.set(Arc::downgrade(permit));
     }
     /// Another model is called instead of the requested one, with this request. Returns when the limits of its provider
     /// allow the call. What is reported from then on is its own.
@@ -233,10 +233,10 @@ impl Meter {
         let used = instead.before.last().and_then(|one| one.usage);
         let report = |usage| lock(&self.come).0 = usage;
         lock(&self.instead).replace(instead);
-        if let Some(place) = self.place.get().and_then(Weak::upgrade) {
+        if let Some(permit) = self.permit.get().and_then(Weak::upgrade) {
             // A call that is stopped while it waits here has used nothing at the other model.
             report(Some(Usage::default()));
-            place.move_to(request, used).await;
+            permit.move_to(request, used).await;
         }
         report(None);
     }

@@ -75,7 +75,7 @@ fn world(limits: &HostLimits) -> (World, Slow) {
     let slow = Slow::default();
     let mut world = World::new(slow.clone());
     world.ports.clock = slow.clock.clone();
-    world.options.places = Some(Arc::new(CallPermits::new(limits)));
+    world.options.permits = Some(Arc::new(CallPermits::new(limits)));
     (world, slow)
 }
 
@@ -161,7 +161,7 @@ fn a_call_that_waited_for_its_turn_has_all_of_its_time_after_an_outage() {
     let program = fan(&["a", "b", "c"], "x", Some(500));
     cut_off(&world, &slow, &program, 1);
     block_on(slow.clock.sleep_ms(10_000));
-    world.options.places = None;
+    world.options.permits = None;
     let ended = block_on(driver::resume_run(program, "r1", world.ports.clone(), world.options.clone()));
     assert!(ended.result.is_ok(), "{ended:?}");
 }
@@ -230,7 +230,7 @@ fn turning(narrow: ProviderLimits, wide: ProviderLimits) -> (World, Slow) {
     world.ports.clock = slow.clock.clone();
     let providers = [("narrow".to_owned(), narrow), ("wide".to_owned(), wide)].into_iter().collect();
     let limits = HostLimits { in_flight: Some(4), in_flight_per_run: None, runs_per_flow: None, providers };
-    world.options.places = Some(Arc::new(CallPermits::new(&limits)));
+    world.options.permits = Some(Arc::new(CallPermits::new(&limits)));
     (world, slow)
 }
 
