@@ -375,7 +375,7 @@ impl ReadyRun {
             holes: self.hosts.holes.clone(),
             credentials: self.flow.credential_variables().iter().chain(&self.hosts.credentials).cloned().collect(),
             keys: self.hosts.keys.clone(),
-            seen: Some(self.seen.clone()),
+            hidden_values: Some(self.seen.clone()),
             within: self.within.clone(),
             cancel: CancelSwitch::new(),
             recovery: self.recovery,

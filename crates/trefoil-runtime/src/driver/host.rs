@@ -213,7 +213,7 @@ impl LocalHost {
 
     fn start(&mut self, work: StartWork) {
         let StartWork { work, activity, share, is_call_off } = work;
-        let meter = Arc::new(Meter::for_call(share.map(|share| *share), self.context.seen.clone()));
+        let meter = Arc::new(Meter::for_call(share.map(|share| *share), self.context.tool_digests.clone()));
         if is_call_off {
             meter.stop_switch().cancel_runs();
         }

@@ -89,7 +89,7 @@ pub struct DriverOptions {
     /// More values to hide: keys of providers.
     pub keys: Vec<Secret>,
     /// The values to hide that the run shares with the runs above and below it. `None`: it shares none.
-    pub seen: Option<Arc<HiddenValues>>,
+    pub hidden_values: Option<Arc<HiddenValues>>,
     /// The share of the calling run's allowance, if a tool call of another run started this one.
     pub within: Option<Share>,
     /// The program's files, for the journal.
@@ -248,9 +248,9 @@ fn started_entry(
     let basis = options.basis.take().map(Box::new);
     let permissions = options.permissions.clone();
     // The values that a run shares with others may not be known yet.
-    let seen =
-        options.seen.clone().unwrap_or_else(|| Arc::new(HiddenValues::from_holes(&*ports.secrets, &prepared.holes)));
-    let input = input.map(|input| seen.with_private_parts(input));
+    let hidden_values =
+        options.hidden_values.clone().unwrap_or_else(|| Arc::new(HiddenValues::from_holes(&*ports.secrets, &prepared.holes)));
+    let input = input.map(|input| hidden_values.with_private_parts(input));
     let mut warnings = std::mem::take(&mut options.warnings);
     warnings.extend(too_short(&HiddenValues::too_short(&*ports.secrets, &prepared.holes)));
     let at = ports.clock.wall_ms();
@@ -317,10 +317,10 @@ async fn take_up(
     let mut memo = options.memo.take();
     let (mut counted, mut replaced) = (BTreeMap::new(), BTreeSet::new());
     let mut using = ResumeObserver {
-        teller: ReplayReporter(&context),
+        reporter: ReplayReporter(&context),
         memo: memo.as_mut(),
         counted: &mut counted,
-        seen: &context.seen,
+        tool_digests: &context.tool_digests,
         replaced: &mut replaced,
         answers: options.answers.clone(),
         recalls: false,

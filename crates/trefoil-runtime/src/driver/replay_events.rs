@@ -48,13 +48,13 @@ impl ReplayObserver for ReplayReporter<'_> {
 /// Sends the events of a replay, and records the results that the run reused, the usage of its tool calls, and the descriptions of its tools.
 pub struct ResumeObserver<'w> {
     /// Sends the events.
-    pub teller: ReplayReporter<'w>,
+    pub reporter: ReplayReporter<'w>,
     /// The results of earlier runs, if there are any.
     pub memo: Option<&'w mut Memo>,
     /// Usage already counted for tool calls that may be made again.
     pub counted: &'w mut BTreeMap<Key, Usage>,
     /// The descriptions of tools.
-    pub seen: &'w ToolDigests,
+    pub tool_digests: &'w ToolDigests,
     /// The secrets that were replaced in incoming data.
     pub replaced: &'w mut BTreeSet<String>,
     /// What answers now. Empty: the same as before.
@@ -72,7 +72,7 @@ impl ResumeObserver<'_> {
 impl JournalObserver for ResumeObserver<'_> {
     fn observe_start(&mut self, started: &RunStart, options: &DriverOptions) {
         self.answered_by(&started.answers);
-        self.teller.observe_start(started, options);
+        self.reporter.observe_start(started, options);
     }
 }
 
@@ -102,17 +102,17 @@ impl ReplayObserver for ResumeObserver<'_> {
             && self.recalls
             && !about.is_reused()
         {
-            self.teller.0.recall_ended_call(activity, result.as_ref().err());
+            self.reporter.0.recall_ended_call(activity, result.as_ref().err());
         }
         if let ReplayNotice::Ended(_, _, about) = &past {
-            self.seen.load_stored(&about.tools);
+            self.tool_digests.load_stored(&about.tools);
             self.replaced.extend(about.replaced.iter().cloned());
         }
-        self.teller.observe_notice(at, past);
+        self.reporter.observe_notice(at, past);
     }
 
     fn wants_provenance(&self) -> bool {
-        self.teller.wants_provenance()
+        self.reporter.wants_provenance()
     }
 }
 

@@ -35,7 +35,7 @@ pub struct RunContext {
     /// When to write drafts. `None`: the journal stores no drafts.
     pub drafts: Option<DraftSchedule>,
     /// The descriptions of tools that the run has seen.
-    pub seen: Arc<ToolDigests>,
+    pub tool_digests: Arc<ToolDigests>,
     /// The answers of earlier runs.
     pub library: Option<Arc<dyn AnswerLibrary>>,
 }
@@ -46,13 +46,13 @@ impl RunContext {
         let masking = Arc::new(MaskingLayer::new(ports.secrets.clone(), &prepared.holes));
         let watch = RunEventClock::new(run, ports.events.clone(), ports.clock.clone(), masking.clone());
         let drafts = ports.journal.keeps_drafts().then(DraftSchedule::default);
-        Self { prepared, ports, watch, execution, masking, drafts, seen: Arc::default(), library: None }
+        Self { prepared, ports, watch, execution, masking, drafts, tool_digests: Arc::default(), library: None }
     }
 
     /// Adds the values that the options declare to be hidden.
     pub fn with_options(mut self, options: &DriverOptions) -> Self {
-        if let Some(seen) = &options.seen {
-            self.masking = Arc::new(self.masking.with_shared_values(seen.clone()));
+        if let Some(hidden_values) = &options.hidden_values {
+            self.masking = Arc::new(self.masking.with_shared_values(hidden_values.clone()));
             self.watch.set_masking(self.masking.clone());
         }
         self.masking.protect_variables(options.credentials.iter().cloned());

@@ -60,7 +60,7 @@ impl MaskingLayer {
 
     /// Data as the run gets and stores it.
     pub fn mask_incoming(&self, value: Value) -> IncomingValue {
-        self.seen.take_in(value)
+        self.hidden_values.take_in(value)
     }
 
     /// An activity that has ended. `about`: what else is known of it.

@@ -27,40 +27,40 @@ use crate::ports::{Secret, Secrets};
 
 /// The values of a run that must be hidden, and where they come from.
 pub struct MaskingLayer {
-    seen: Arc<HiddenValues>,
+    hidden_values: Arc<HiddenValues>,
     source: Arc<dyn Secrets>,
 }
 
 impl MaskingLayer {
     /// Hides the values of these holes.
     pub fn new(source: Arc<dyn Secrets>, holes: &[(HoleKind, Arc<str>)]) -> Self {
-        let seen = Arc::new(HiddenValues::from_holes(&*source, holes));
-        Self { seen, source }
+        let hidden_values = Arc::new(HiddenValues::from_holes(&*source, holes));
+        Self { hidden_values, source }
     }
 
     /// The same layer with the values that a run shares with those above and below it.
-    pub fn with_shared_values(&self, seen: Arc<HiddenValues>) -> Self {
-        Self { seen, source: self.source.clone() }
+    pub fn with_shared_values(&self, hidden_values: Arc<HiddenValues>) -> Self {
+        Self { hidden_values, source: self.source.clone() }
     }
 
     /// From now on, the values of these environment variables are secrets. To be called before their values are added.
     pub fn protect_variables(&self, variables: impl IntoIterator<Item = Arc<str>>) {
-        self.seen.protect_variables(variables);
+        self.hidden_values.protect_variables(variables);
     }
 
     /// Hides the values of more holes.
     pub fn hide_holes(&self, holes: &[(HoleKind, Arc<str>)]) {
-        self.seen.hide_holes(&*self.source, holes);
+        self.hidden_values.hide_holes(&*self.source, holes);
     }
 
     /// Hides more values: keys of providers.
     pub fn hide_secrets(&self, values: &[Secret]) {
-        self.seen.hide_secrets(values);
+        self.hidden_values.hide_secrets(values);
     }
 
     /// Hides the parts of a stored value that must not be shown.
     pub fn hide_parts_of(&self, value: &PrivateValue) {
-        self.seen.hide_parts_of(value);
+        self.hidden_values.hide_parts_of(value);
     }
 
     /// The value of a hole, for a port.
@@ -69,7 +69,7 @@ impl MaskingLayer {
     ///
     /// A strict hole has no value.
     pub fn fill_hole(&self, hole: &Hole) -> Result<Option<String>, RunError> {
-        self.seen.fill_hole(&*self.source, hole)
+        self.hidden_values.fill_hole(&*self.source, hole)
     }
 
     /// The same for a prompt, which must not have a secret or the key of a provider.
@@ -78,7 +78,7 @@ impl MaskingLayer {
     ///
     /// As for [`MaskingLayer::fill_hole`], and `SECRET_IN_PROMPT`.
     pub fn fill_prompt(&self, hole: &Hole) -> Result<Option<String>, RunError> {
-        self.seen.fill_prompt(&*self.source, hole)
+        self.hidden_values.fill_prompt(&*self.source, hole)
     }
 
     /// The result of the run, with environment values filled in. No view shows these parts.
@@ -87,44 +87,44 @@ impl MaskingLayer {
     ///
     /// A hole has no value, or is a secret.
     pub fn fill_result(&self, value: &Value) -> Result<PrivateValue, RunError> {
-        self.seen.fill_result(&*self.source, value)
+        self.hidden_values.fill_result(&*self.source, value)
     }
 
     /// A value with holes as it may be shown.
     pub fn displayed_value(&self, value: &Value) -> Value {
-        self.seen.displayed_value(&*self.source, value)
+        self.hidden_values.displayed_value(&*self.source, value)
     }
 
     /// A text as it may be shown.
     pub fn mask_text(&self, text: &str) -> String {
-        self.seen.mask_text(text)
+        self.hidden_values.mask_text(text)
     }
 
     /// A masked stream of text. It also masks secrets that are split between two pieces.
     pub fn masked_stream(&self) -> MaskedStream {
-        self.seen.masked_stream()
+        self.hidden_values.masked_stream()
     }
 
     /// An error as it may be shown and stored.
     pub fn mask_error(&self, error: RunError) -> RunError {
-        self.seen.current_mask().mask_error(error)
+        self.hidden_values.current_mask().mask_error(error)
     }
 
     /// An event as it may be shown.
     pub fn mask_event(&self, kind: EventKind) -> EventKind {
-        let mask = self.seen.current_mask();
+        let mask = self.hidden_values.current_mask();
         if mask.is_empty() { kind } else { event::mask_event(kind, &mask) }
     }
 
     /// What a run waits for, as it may be shown and stored.
     pub fn mask_waiting(&self, mut waiting: AwaitedActivity) -> AwaitedActivity {
-        self.seen.current_mask().mask_waiting(&mut waiting);
+        self.hidden_values.current_mask().mask_waiting(&mut waiting);
         waiting
     }
 
     /// The metadata of a result, as it may be shown and stored.
     pub fn mask_about(&self, mut about: ActivityMetadata) -> ActivityMetadata {
-        self.seen.current_mask().mask_about(&mut about);
+        self.hidden_values.current_mask().mask_about(&mut about);
         about
     }
 }
