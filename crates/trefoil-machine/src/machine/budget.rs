@@ -342,15 +342,15 @@ impl MachineTurn<'_> {
             path.push_own_name("budget", above);
         });
         if let Some(frame) = self.core.frames.get_mut(f) {
-            frame.aside.get_or_insert_default().budget = key;
+            frame.extras.get_or_insert_default().budget = key;
         }
     }
 
     /// The time limit of a flow call's budget has passed.
     pub fn out_of_time(&mut self, f: FrameId) {
         let Some(frame) = self.core.frames.get_mut(f) else { return };
-        if let Some(aside) = frame.aside.as_deref_mut() {
-            aside.budget = None;
+        if let Some(extras) = frame.extras.as_deref_mut() {
+            extras.budget = None;
         }
         let (FrameTarget::Flow(id), activation) = (frame.what, frame.activation) else { return };
         let flow = &self.program.flows[id];

@@ -40,14 +40,14 @@ impl MachineTurn<'_> {
         let Some(frame) = self.core.frames.get_mut(f) else { return };
         let effect = if std::mem::take(&mut frame.effect) { Some(frame.key.clone()) } else { None };
         let timer = frame.timer.take();
-        let (asking, budget, limit) = match &mut frame.aside {
-            Some(extras) => (std::mem::take(&mut extras.asking), extras.budget.take(), extras.limit.take()),
+        let (pending_questions, budget, limit) = match &mut frame.extras {
+            Some(extras) => (std::mem::take(&mut extras.pending_questions), extras.budget.take(), extras.limit.take()),
             None => Default::default(),
         };
         for key in [effect, timer, budget, limit].into_iter().flatten() {
             self.cancel_activity(key);
         }
-        for question in asking {
+        for question in pending_questions {
             self.cancel_activity(question.key);
         }
     }

@@ -129,9 +129,9 @@ impl MachineTurn<'_> {
             ActivityPurpose::Effect => {
                 if let Some(frame) = self.core.frames.get_mut(f) {
                     frame.effect = false;
-                    if completion.repeatable || completion.sent.is_some() || frame.aside.is_some() {
-                        let aside = frame.aside.get_or_insert_default();
-                        (aside.repeatable, aside.sent) = (completion.repeatable, completion.sent);
+                    if completion.repeatable || completion.sent.is_some() || frame.extras.is_some() {
+                        let extras = frame.extras.get_or_insert_default();
+                        (extras.repeatable, extras.sent) = (completion.repeatable, completion.sent);
                     }
                 }
                 self.effect_came(f);

@@ -65,7 +65,7 @@ pub struct Frame {
     /// The previous child of the same parent.
     pub previous: Option<FrameId>,
     /// Data that few frames need.
-    pub aside: Option<Box<FrameExtras>>,
+    pub extras: Option<Box<FrameExtras>>,
 }
 
 impl Frame {
@@ -88,7 +88,7 @@ impl Frame {
             first_child: None,
             next: None,
             previous: None,
-            aside: None,
+            extras: None,
         }
     }
 }
@@ -96,10 +96,10 @@ impl Frame {
 /// Data that few frames need: questions to the driver, time limits and the like.
 #[derive(Debug, Default)]
 pub struct FrameExtras {
-    /// The answered questions.
-    pub decided: Vec<(QuestionContent, bool)>,
+    /// The answered questions with their answers.
+    pub answered_questions: Vec<(QuestionContent, bool)>,
     /// The questions in progress, and the tasks that wait for them.
-    pub asking: Vec<PendingQuestion>,
+    pub pending_questions: Vec<PendingQuestion>,
     /// The timer of a flow call's budget.
     pub budget: Option<Key>,
     /// The timer for the effect in progress.
@@ -141,10 +141,10 @@ pub struct PendingQuestion {
     pub key: Key,
     /// What it asks.
     pub question: QuestionContent,
-    /// The tasks to repeat then.
+    /// The tasks to repeat when the answer has arrived.
     pub tasks: Vec<MachineTask>,
-    /// The places of its holes, by the written path.
-    pub places: Vec<(String, Location)>,
+    /// The locations of its holes, by path as written.
+    pub hole_locations: Vec<(String, Location)>,
 }
 
 /// The state of a frame, by kind.

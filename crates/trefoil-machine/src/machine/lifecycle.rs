@@ -106,7 +106,7 @@ impl MachineTurn<'_> {
         let ends = self.core.clock.work_now().plus_ms(ms);
         if let Some(frame) = self.core.frames.get_mut(f) {
             frame.timer = key;
-            frame.aside.get_or_insert_default().ends = Some(ends);
+            frame.extras.get_or_insert_default().ends = Some(ends);
         }
     }
 
@@ -205,7 +205,7 @@ impl MachineTurn<'_> {
             && let Some(frame) = self.core.frames.get(f)
         {
             let key = frame.base.clone();
-            let items = match &frame.aside {
+            let items = match &frame.extras {
                 Some(extras) => extras.items,
                 None => None,
             };
@@ -287,7 +287,7 @@ impl MachineTurn<'_> {
         };
         let Some(frame) = self.core.frames.get(f) else { return false };
         // The request for a better answer is not counted as one of the tries of a policy.
-        let asked_again = matches!(&frame.aside, Some(extras) if extras.misfit.is_some());
+        let asked_again = matches!(&frame.extras, Some(extras) if extras.misfit.is_some());
         if !misfit && frame.attempt - u32::from(asked_again) >= retry.max_attempts {
             return false;
         }
@@ -304,7 +304,7 @@ impl MachineTurn<'_> {
         if (unasked || misfit)
             && let Some(frame) = self.core.frames.get_mut(f)
         {
-            frame.aside.get_or_insert_default().same_call = unasked;
+            frame.extras.get_or_insert_default().same_call = unasked;
         }
         // Also for a step without a label: its key is that of the enclosing step, pass or item.
         let event = EventKind::RetryScheduled { attempt: next, delay_ms, error: error.clone() };
@@ -349,7 +349,7 @@ impl MachineTurn<'_> {
             let named = matches!(self.step_of(f), Some((_, step)) if step.label.is_some());
             let Some(frame) = self.core.frames.get_mut(f) else { return };
             if named {
-                frame.aside.get_or_insert_default().items.get_or_insert_default().add_items(ended);
+                frame.extras.get_or_insert_default().items.get_or_insert_default().add_items(ended);
                 return;
             }
             at = frame.parent;
@@ -395,7 +395,7 @@ impl MachineTurn<'_> {
             && let Some(frame) = self.core.frames.get(around)
         {
             if frame.timer.is_some()
-                && let Some(extras) = &frame.aside
+                && let Some(extras) = &frame.extras
                 && let Some(ends) = extras.ends
             {
                 sooner(ends.ms_since(now));

@@ -17,7 +17,7 @@ impl MachineTurn<'_> {
             path.push_own_name("limit", above);
         });
         if let Some(frame) = self.core.frames.get_mut(f) {
-            frame.aside.get_or_insert_default().limit = key;
+            frame.extras.get_or_insert_default().limit = key;
         }
     }
 
@@ -34,7 +34,7 @@ impl MachineTurn<'_> {
     pub fn effect_late(&mut self, f: FrameId) {
         let Some((_, step)) = self.step_of(f) else { return };
         let Some(frame) = self.core.frames.get_mut(f) else { return };
-        frame.aside.get_or_insert_default().limit = None;
+        frame.extras.get_or_insert_default().limit = None;
         frame.effect = false;
         let key = frame.key.clone();
         // The call was made, so its reservation counts as spent, whatever its outcome.

@@ -70,11 +70,11 @@ impl MachineTurn<'_> {
         if pending.purpose != ActivityPurpose::Timeout {
             return;
         }
-        let (Some(ms), Some(extras)) = (limit, &frame.aside) else { return };
+        let (Some(ms), Some(extras)) = (limit, &frame.extras) else { return };
         let Some(ends) = extras.ends else { return };
         let ends = ends.plus_ms(worked);
         if let Some(frame) = self.core.frames.get_mut(f) {
-            frame.aside.get_or_insert_default().ends = Some(ends);
+            frame.extras.get_or_insert_default().ends = Some(ends);
         }
         self.cancel_activity(timer.clone());
         self.request_activity(f, timer, ActivityPurpose::Timeout, Request::Timer { ms, due: DueTime::Work(ends) });
@@ -83,7 +83,7 @@ impl MachineTurn<'_> {
     fn put_off_budget(&mut self, f: FrameId, worked: u64) {
         let Some(frame) = self.core.frames.get(f) else { return };
         let FrameTarget::Flow(flow) = frame.what else { return };
-        let timer = match &frame.aside {
+        let timer = match &frame.extras {
             Some(extras) => extras.budget.clone(),
             None => None,
         };
@@ -111,7 +111,7 @@ impl MachineTurn<'_> {
         let Some(ms) = step.policy.timeout_ms else { return };
         let Some(frame) = self.core.frames.get_mut(f) else { return };
         let Some(timer) = frame.timer.clone() else { return };
-        frame.aside.get_or_insert_default().ends = Some(self.core.clock.work_now().plus_ms(ms));
+        frame.extras.get_or_insert_default().ends = Some(self.core.clock.work_now().plus_ms(ms));
         self.cancel_activity(timer.clone());
         let request = self.limit_timer(ms);
         self.request_activity(f, timer, ActivityPurpose::Timeout, request);
@@ -146,7 +146,7 @@ impl MachineTurn<'_> {
             if purpose == ActivityPurpose::Timeout
                 && let Some(frame) = self.core.frames.get_mut(f)
             {
-                frame.aside.get_or_insert_default().ends = Some(self.core.clock.work_now().plus_ms(ms));
+                frame.extras.get_or_insert_default().ends = Some(self.core.clock.work_now().plus_ms(ms));
             }
             self.request_activity(f, key.clone(), purpose, request);
         }
@@ -161,7 +161,7 @@ impl MachineTurn<'_> {
             let mut timer = None;
             if let Some(frame) = self.core.frames.get_mut(f) {
                 timer = frame.timer.take();
-                if let Some(extras) = &mut frame.aside {
+                if let Some(extras) = &mut frame.extras {
                     extras.same_call = false;
                 }
             }

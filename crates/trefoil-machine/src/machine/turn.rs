@@ -207,12 +207,12 @@ impl<'p> MachineTurn<'p> {
 
     /// The extras of a frame, if it has any.
     pub fn extras_of(&self, f: FrameId) -> Option<&FrameExtras> {
-        self.core.frames.get(f)?.aside.as_deref()
+        self.core.frames.get(f)?.extras.as_deref()
     }
 
     /// The same, mutable.
     pub fn extras_of_mut(&mut self, f: FrameId) -> Option<&mut FrameExtras> {
-        self.core.frames.get_mut(f)?.aside.as_deref_mut()
+        self.core.frames.get_mut(f)?.extras.as_deref_mut()
     }
 
     /// The evaluation context of a frame.
@@ -228,7 +228,7 @@ impl<'p> MachineTurn<'p> {
             result,
             failure,
             run: &self.core.run,
-            decided: &[],
+            answered_questions: &[],
             by: None,
             made: &self.core.made,
             trails: true,
@@ -236,8 +236,8 @@ impl<'p> MachineTurn<'p> {
         if let Some(frame) = self.core.frames.get(f) {
             context.activation = frame.activation;
             context.by = Some(&frame.base);
-            if let Some(extras) = &frame.aside {
-                context.decided = &extras.decided;
+            if let Some(extras) = &frame.extras {
+                context.answered_questions = &extras.answered_questions;
             }
         }
         context

@@ -32,19 +32,19 @@ pub use text::text_of;
 pub struct DriverQuestion {
     /// The question.
     pub question: HoleQuestion,
-    /// The places of the holes in it, by the written path.
-    pub places: Vec<(String, Location)>,
+    /// The locations of the holes in it, by path as written.
+    pub hole_locations: Vec<(String, Location)>,
 }
 
-/// A value that should be a score, and is none.
+/// A value that should be a score, but is not.
 #[derive(Debug, PartialEq, Eq)]
 pub struct MissingScore {
     /// `score` or `confidence`.
     pub what: Arc<str>,
     /// The path that is read.
     pub read: String,
-    /// What is there.
-    pub seen: String,
+    /// What is wrong with it, for the message.
+    pub explanation: String,
 }
 
 /// Why an evaluation stopped.
@@ -58,7 +58,7 @@ pub enum EvalStop {
 
 impl From<HoleQuestion> for EvalStop {
     fn from(question: HoleQuestion) -> Self {
-        Self::Ask(Box::new(DriverQuestion { question, places: Vec::new() }))
+        Self::Ask(Box::new(DriverQuestion { question, hole_locations: Vec::new() }))
     }
 }
 
@@ -82,7 +82,7 @@ pub struct EvalContext<'a> {
     /// [`Source::RunId`].
     pub run: &'a Arc<str>,
     /// The answered questions.
-    pub decided: &'a [(QuestionContent, bool)],
+    pub answered_questions: &'a [(QuestionContent, bool)],
     /// The step whose result or failure is read, for provenance.
     pub by: Option<&'a Key>,
     /// The total bytes of the values that the run has created.
@@ -232,11 +232,11 @@ impl EvalContext<'_> {
             return Ok(value);
         }
         let file = text.origin.file;
-        let mut places = Vec::new();
+        let mut hole_locations = Vec::new();
         for (reference, span) in text.template.references().iter().zip(&text.spans) {
-            places.push((reference.dotted_path(), Location::new(file, *span)));
+            hole_locations.push((reference.dotted_path(), Location::new(file, *span)));
         }
-        Err(EvalStop::Ask(Box::new(DriverQuestion { question, places })))
+        Err(EvalStop::Ask(Box::new(DriverQuestion { question, hole_locations })))
     }
 
     /// The truth of a condition.
@@ -272,7 +272,7 @@ impl EvalContext<'_> {
         seen
     }
 
-    /// The values that a condition needs as scores and that are none: what each should be, and what it is.
+    /// The values that a condition compares as scores although they are not scores.
     pub fn missing_scores(&self, cond: &BoundCondition) -> Vec<MissingScore> {
         let references = cond.condition.references();
         let scope = EvalScope::new(self, &cond.sources, references);
@@ -281,7 +281,7 @@ impl EvalContext<'_> {
             let Some(reference) = references.get(at) else { continue };
             let Some(last) = reference.path.last() else { continue };
             let read = reference.dotted_path();
-            let seen = match value {
+            let explanation = match value {
                 Some(Value::Str(text)) => {
                     format!(
                         "`{read}` is the text \"{}\", not a number from 0 to 1",
@@ -296,7 +296,7 @@ impl EvalContext<'_> {
                 }
                 _ => format!("`{read}` is missing"),
             };
-            missing.push(MissingScore { what: last.name.clone(), read: format!("`{read}`"), seen });
+            missing.push(MissingScore { what: last.name.clone(), read: format!("`{read}`"), explanation });
         }
         missing
     }
@@ -333,11 +333,11 @@ impl EvalContext<'_> {
     }
 
     fn decision(&self, question: &HoleQuestion) -> Option<bool> {
-        if self.decided.is_empty() {
+        if self.answered_questions.is_empty() {
             return None;
         }
         let asked = QuestionContent::from_question(question);
-        let (_, answer) = self.decided.iter().find(|(known, _)| *known == asked)?;
+        let (_, answer) = self.answered_questions.iter().find(|(known, _)| *known == asked)?;
         Some(*answer)
     }
 }

@@ -45,7 +45,7 @@ pub fn held_call(turn: &MachineTurn<'_>, f: FrameId) -> Option<Value> {
 
 /// The arguments for the step of a frame, if a model called it.
 pub fn given_arguments(turn: &MachineTurn<'_>, f: FrameId) -> Option<ToolCallArguments> {
-    turn.core.frames.get(f)?.aside.as_deref()?.given.clone()
+    turn.core.frames.get(f)?.extras.as_deref()?.given.clone()
 }
 
 /// Whether the failure of a call ends the conversation instead of being passed to the model.
@@ -310,7 +310,7 @@ fn make(
         && let Some(spawned) = frame.first_child
         && let Some(frame) = turn.core.frames.get_mut(spawned)
     {
-        frame.aside.get_or_insert_default().given = Some(given);
+        frame.extras.get_or_insert_default().given = Some(given);
     }
     Ok(())
 }

@@ -83,7 +83,7 @@ fn compose_messages(
     messages.push(message(MessageRole::User, user));
     conversation::append_turns(turn, f, &mut messages);
     if let Some(frame) = turn.core.frames.get(f)
-        && let Some(extras) = &frame.aside
+        && let Some(extras) = &frame.extras
         && let Some(misfit) = &extras.misfit
     {
         let mut parts = Vec::new();
@@ -149,12 +149,12 @@ pub fn read_model_answer(
     if step.asks_again()
         && let Some(frame) = turn.core.frames.get_mut(f)
     {
-        let aside = frame.aside.get_or_insert_default();
-        if aside.misfit.is_some() {
+        let extras = frame.extras.get_or_insert_default();
+        if extras.misfit.is_some() {
             error.message.push_str("; the model was called twice");
         } else {
-            aside.misfit = Some(MismatchedAnswer { answer: text.clone(), why: error.message.clone() });
-            aside.asks_again = true;
+            extras.misfit = Some(MismatchedAnswer { answer: text.clone(), why: error.message.clone() });
+            extras.asks_again = true;
         }
     }
     Err(error.into())

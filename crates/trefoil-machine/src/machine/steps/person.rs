@@ -89,7 +89,7 @@ pub fn process_answer(
     outcome: &FrameOutcome,
 ) -> Result<Option<FrameOutcome>, EvalStop> {
     let Some(frame) = turn.core.frames.get(f) else { return Ok(None) };
-    let refused = match &frame.aside {
+    let refused = match &frame.extras {
         Some(extras) => extras.refused.clone(),
         None => None,
     };
@@ -115,7 +115,7 @@ pub fn process_answer(
         frame.key = turn.core.keys.build_key(&frame.base, |path| {
             path.push_try(next);
         });
-        frame.aside.get_or_insert_default().refused = Some(answer);
+        frame.extras.get_or_insert_default().refused = Some(answer);
     }
     ask(turn, f, step, call, Some(text))?;
     Ok(None)

@@ -153,7 +153,7 @@ fn without_score(context: &EvalContext<'_>, state: &WorkflowState, taken: &State
             continue;
         }
         for missing in context.missing_scores(when) {
-            let message = format!("`{}` has no {}: {}", state.name, missing.what, missing.seen);
+            let message = format!("`{}` has no {}: {}", state.name, missing.what, missing.explanation);
             if !warnings.contains(&message) {
                 warnings.push(message);
             }
@@ -258,7 +258,7 @@ fn no_transition(turn: &MachineTurn<'_>, f: FrameId, state: &WorkflowState, resu
         }
     }
     others.retain(|seen| !unscored.iter().any(|missing| seen.starts_with(&missing.read)));
-    let mut seen: Vec<String> = unscored.into_iter().map(|missing| missing.seen).collect();
+    let mut seen: Vec<String> = unscored.into_iter().map(|missing| missing.explanation).collect();
     seen.append(&mut others);
     let seen = join_distinct(seen);
     let tried: Vec<&str> = state.transitions.iter().map(|t| &*t.text).collect();
