@@ -484,7 +484,7 @@ pub enum EventKind {
         duration_ms: u64,
         /// The provider's metadata.
         #[serde(flatten)]
-        told: Box<AnswerMetadata>,
+        answer_metadata: Box<AnswerMetadata>,
         /// The earlier run that the answer was reused from. No call was made.
         #[serde(skip_serializing_if = "Option::is_none")]
         reused_from: Option<Box<ReuseOrigin>>,
@@ -498,7 +498,7 @@ pub enum EventKind {
         partial: Option<String>,
         /// The model that was called, if it is not the requested one.
         #[serde(flatten)]
-        told: Box<AnswerMetadata>,
+        answer_metadata: Box<AnswerMetadata>,
     },
     /// A tool call, command or decision started.
     EffectStarted {
@@ -534,7 +534,7 @@ pub enum EventKind {
         partial: Option<String>,
         /// The provider's metadata of a model call.
         #[serde(flatten)]
-        told: Box<AnswerMetadata>,
+        answer_metadata: Box<AnswerMetadata>,
         /// The run that the tool started.
         #[serde(skip_serializing_if = "Option::is_none")]
         called: Option<String>,
@@ -751,10 +751,10 @@ mod tests {
                 answer: Value::Null,
                 usage: Usage::default(),
                 duration_ms: 0,
-                told: Box::default(),
+                answer_metadata: Box::default(),
                 reused_from: None,
             },
-            EventKind::ModelStopped { usage: Usage::default(), partial: None, told: Box::default() },
+            EventKind::ModelStopped { usage: Usage::default(), partial: None, answer_metadata: Box::default() },
             EventKind::EffectStarted { effect: "tool", detail: Value::Null },
             EventKind::EffectFinished { value: Value::Null, duration_ms: 0, reused_from: None, called: None },
             EventKind::EffectFailed {
@@ -762,7 +762,7 @@ mod tests {
                 duration_ms: 0,
                 usage: None,
                 partial: None,
-                told: Box::default(),
+                answer_metadata: Box::default(),
                 called: None,
             },
             EventKind::RetryScheduled { attempt: 2, delay_ms: 0, error: failed() },

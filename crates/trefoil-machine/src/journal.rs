@@ -358,8 +358,8 @@ pub struct ActivityMetadata {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
     /// For a model call: the provider's metadata.
-    #[serde(default, skip_serializing_if = "AnswerMetadata::is_nothing")]
-    pub told: AnswerMetadata,
+    #[serde(default, skip_serializing_if = "AnswerMetadata::is_nothing", rename = "told")]
+    pub answer_metadata: AnswerMetadata,
     /// The result is from before the run was reopened: the number of its entry. Nothing was performed and nothing used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<u64>,

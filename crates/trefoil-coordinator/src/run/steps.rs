@@ -64,7 +64,7 @@ impl RunCoordinator {
     /// What an activity used, and what models used that were asked before: each at its own price. From here on the journal says it.
     fn price(&self, activity: &Activity, about: &mut ActivityMetadata) {
         let mut before: Option<Usage> = None;
-        for earlier in &mut about.told.before {
+        for earlier in &mut about.answer_metadata.before {
             if let Some(usage) = earlier.usage {
                 let usage = self.machine.price_usage(activity, usage.without_impossible(), Some(&earlier.model));
                 earlier.usage = Some(usage);

@@ -86,7 +86,7 @@ fn one_of_each_kind() -> Vec<Entry> {
         model: Some("openai:gpt-5.4".to_owned()),
         usage: Some(Usage { input_tokens: 7, output_tokens: 3, cached_tokens: 1, ..Usage::default() }),
         duration_ms: Some(1_200),
-        told: AnswerMetadata {
+        answer_metadata: AnswerMetadata {
             answered_by: Some("gpt-5.4-2026-03-01".to_owned()),
             instead: Some("openai:gpt-5.4".to_owned()),
             before: vec![FailedModelCall {

@@ -89,7 +89,7 @@ pub async fn perform_activity(
     }
     let is_effect = !matches!(activity.request, Request::Timer { .. } | Request::Decide(_));
     let about = ActivityMetadata {
-        model: match &came.told.instead {
+        model: match &came.answer_metadata.instead {
             Some(instead) => Some(instead.clone()),
             None => context.model_label(&activity),
         },

@@ -129,7 +129,7 @@ impl RunContext {
 
     /// The outcome of a model call is unknown, because its process ended.
     pub fn lost_event(&self, activity: &Activity, lost: &LostModelCall) -> UnnumberedEvent {
-        let kind = EventKind::ModelStopped { usage: lost.usage, partial: lost.partial.clone(), told: Box::default() };
+        let kind = EventKind::ModelStopped { usage: lost.usage, partial: lost.partial.clone(), answer_metadata: Box::default() };
         (Some(activity.key.clone()), self.step_location(activity), kind)
     }
 
@@ -144,7 +144,7 @@ impl RunContext {
         if let Ok(value) = result {
             self.masking.hide_parts_of(value);
         }
-        let ActivityMetadata { usage, duration_ms, told, warnings, verdicts, partial, .. } = about;
+        let ActivityMetadata { usage, duration_ms, answer_metadata, warnings, verdicts, partial, .. } = about;
         let duration_ms = duration_ms.unwrap_or_default();
         let called = about.called.clone();
         let reused_from = about.from.as_deref().map(|cited| Box::new(cited.reused_from()));
@@ -155,12 +155,12 @@ impl RunContext {
                 answer: turn_content::visible_turn(&answer.visible_value()),
                 usage: usage.unwrap_or_default(),
                 duration_ms,
-                told: Box::new(told.clone()),
+                answer_metadata: Box::new(answer_metadata.clone()),
                 reused_from,
             },
             (Request::Model(_), Err(error)) if error.code == STOPPED => {
-                let (usage, partial, told) = (usage.unwrap_or_default(), partial.clone(), Box::new(told.clone()));
-                EventKind::ModelStopped { usage, partial, told }
+                let (usage, partial, answer_metadata) = (usage.unwrap_or_default(), partial.clone(), Box::new(answer_metadata.clone()));
+                EventKind::ModelStopped { usage, partial, answer_metadata }
             }
             (_, Ok(value)) => {
                 EventKind::EffectFinished { value: value.visible_value(), duration_ms, reused_from, called }
@@ -170,7 +170,7 @@ impl RunContext {
                 duration_ms,
                 usage: *usage,
                 partial: partial.clone(),
-                told: Box::new(told.clone()),
+                answer_metadata: Box::new(answer_metadata.clone()),
                 called,
             },
         };

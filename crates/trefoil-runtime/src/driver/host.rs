@@ -377,13 +377,13 @@ impl HostFacts for LocalHostFacts<'_> {
     fn so_far(&self, work: WorkId, activity: &Activity) -> ActivityMetadata {
         let none = Meter::default();
         let meter = self.running.get(&work).map_or(&none, |one| &one.meter);
-        let told = meter.substitute_model().map(|instead| model::substitute_metadata(&instead)).unwrap_or_default();
-        let model = told.instead.clone().or_else(|| self.context.model_label(activity));
+        let answer_metadata = meter.substitute_model().map(|instead| model::substitute_metadata(&instead)).unwrap_or_default();
+        let model = answer_metadata.instead.clone().or_else(|| self.context.model_label(activity));
         let partial = self.context.partial_text(activity, meter);
         self.context.masking.mask_about(ActivityMetadata {
             model,
             partial,
-            told,
+            answer_metadata,
             ..ActivityMetadata::from_usage(Some(meter.usage_so_far()))
         })
     }

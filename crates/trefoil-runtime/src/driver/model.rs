@@ -66,7 +66,7 @@ pub async fn call_model(at: &ActivityContext<'_>, request: &ModelRequest) -> Raw
     if let Some(refusal) = refusal {
         return RawOutcome { verdicts, ..failed_outcome(at, request, refusal, Some(answer)) };
     }
-    let told = answer_metadata(&answer);
+    let answer_metadata = answer_metadata(&answer);
     let mut warnings = substitute_warnings(at, request, answer.instead.as_deref());
     for doubt in &answer.doubts {
         warnings.push(doubtful(at, request, &answer, doubt));
@@ -79,7 +79,7 @@ pub async fn call_model(at: &ActivityContext<'_>, request: &ModelRequest) -> Raw
         _ => None,
     };
     let usage = Some(answer.usage);
-    RawOutcome { usage, warnings, verdicts, told, sent, ..RawOutcome::from(Ok(value)) }
+    RawOutcome { usage, warnings, verdicts, answer_metadata, sent, ..RawOutcome::from(Ok(value)) }
 }
 
 /// The verdicts for the journal: an empty list if all of them passed, `None` if there are none.
@@ -135,7 +135,7 @@ fn failed_outcome(
     came: Option<ModelAnswer>,
 ) -> RawOutcome {
     let Some(came) = came else { return Err(error).into() };
-    let (told, warnings) = (answer_metadata(&came), substitute_warnings(at, request, came.instead.as_deref()));
+    let (answer_metadata, warnings) = (answer_metadata(&came), substitute_warnings(at, request, came.instead.as_deref()));
     // Before it is cut: a part of a secret may not be recognised.
     let shown = at.context.masking.mask_text(&guard::hide_personal_data(&request.guards, came.text));
     let mut error = error.with_answer(&shown);
@@ -143,7 +143,7 @@ fn failed_outcome(
         error.sent = came.sent;
     }
     let partial = if shown.is_empty() { None } else { Some(shown) };
-    RawOutcome { partial, told, usage: Some(came.usage), warnings, ..RawOutcome::from(Err(error)) }
+    RawOutcome { partial, answer_metadata, usage: Some(came.usage), warnings, ..RawOutcome::from(Err(error)) }
 }
 
 /// What to say where another model answered than the one that was asked.

@@ -99,8 +99,8 @@ fn each_reason_has_its_code_and_the_text_and_the_usage_are_kept() {
         assert_eq!((&*error.code, error.sent.as_deref()), (code, Some("POST somewhere")));
         assert_eq!((outcome.usage.total_tokens(), outcome.usage.is_known()), (13, true), "a failed call was paid for");
         let kept = world.kinds().into_iter().find_map(|kind| match kind {
-            EventKind::EffectFailed { partial, usage, told, .. } => {
-                Some((partial, usage.map(|u| u.total_tokens()), told.finish))
+            EventKind::EffectFailed { partial, usage, answer_metadata, .. } => {
+                Some((partial, usage.map(|u| u.total_tokens()), answer_metadata.finish))
             }
             _ => None,
         });
@@ -153,13 +153,13 @@ fn what_each_model_of_a_call_used_has_its_own_price() {
         assert_eq!(outcome.result.is_err(), breaks);
         let used = Usage { input_tokens: 110, cost_micro: 100 + 10 * 20, ..Usage::default() };
         assert_eq!(outcome.usage, used);
-        let told = world.kinds().into_iter().find_map(|kind| match kind {
-            EventKind::ModelFinished { told, .. } | EventKind::EffectFailed { told, .. } => Some(told),
+        let answer_metadata = world.kinds().into_iter().find_map(|kind| match kind {
+            EventKind::ModelFinished { answer_metadata, .. } | EventKind::EffectFailed { answer_metadata, .. } => Some(answer_metadata),
             _ => None,
         });
-        let told = told.unwrap();
-        assert_eq!(told.instead.as_deref(), Some("other:x"));
-        let before = told.before.iter().map(|one| (&*one.model, one.usage.unwrap().cost_micro));
+        let answer_metadata = answer_metadata.unwrap();
+        assert_eq!(answer_metadata.instead.as_deref(), Some("other:x"));
+        let before = answer_metadata.before.iter().map(|one| (&*one.model, one.usage.unwrap().cost_micro));
         assert_eq!(before.collect::<Vec<_>>(), [("test", 100)], "each at its own price");
         let warned = world.kinds().iter().any(|kind| matches!(kind, EventKind::Warning { .. }));
         assert_eq!(warned, !breaks, "a failure names the models itself");
@@ -209,12 +209,12 @@ fn a_call_that_is_stopped_is_priced_as_the_models_that_were_called() {
     let outcome = world.run(&b.program(main), "x");
     assert_eq!(outcome.result.unwrap_err().code, "CANCELLED");
     assert_eq!(outcome.usage, Usage { input_tokens: 110, cost_micro: 100 + 10 * 20, ..Usage::default() });
-    let told = world.kinds().into_iter().find_map(|kind| match kind {
-        EventKind::ModelStopped { told, .. } => Some(told),
+    let answer_metadata = world.kinds().into_iter().find_map(|kind| match kind {
+        EventKind::ModelStopped { answer_metadata, .. } => Some(answer_metadata),
         _ => None,
     });
-    let told = told.unwrap();
-    assert_eq!((told.instead.as_deref(), told.before.len()), (Some("other:x"), 1));
+    let answer_metadata = answer_metadata.unwrap();
+    assert_eq!((answer_metadata.instead.as_deref(), answer_metadata.before.len()), (Some("other:x"), 1));
 }
 
 #[test]

@@ -133,9 +133,9 @@ impl RunView {
         step.usage.add_usage(usage);
         let (mut is_end, is_inferred) = (false, !is_full && step.is_inferred);
         match &event.kind {
-            EventKind::ModelFinished { told, reused_from, .. } => {
+            EventKind::ModelFinished { answer_metadata, reused_from, .. } => {
                 step.came(call.is_some(), reused_from.is_some());
-                step.model = told.instead.clone().or(step.model.take());
+                step.model = answer_metadata.instead.clone().or(step.model.take());
                 if is_inferred {
                     step.end_step(StepState::Done, at);
                     is_end = true;
@@ -243,8 +243,8 @@ fn started(event: &Event) -> CallView {
 /// Records how a call ended.
 fn ended(call: &mut CallView, kind: &EventKind) {
     match kind {
-        EventKind::ModelFinished { answer, usage, duration_ms, told, reused_from } => {
-            call.metadata.clone_from(told);
+        EventKind::ModelFinished { answer, usage, duration_ms, answer_metadata, reused_from } => {
+            call.answer_metadata.clone_from(answer_metadata);
             (call.answer, call.usage) = (Some(answer.clone()), Some(*usage));
             call.duration_ms = Some(*duration_ms);
             call.reused_from.clone_from(reused_from);
@@ -253,15 +253,15 @@ fn ended(call: &mut CallView, kind: &EventKind) {
             call.reused_from.clone_from(reused_from);
             (call.answer, call.duration_ms) = (Some(value.clone()), Some(*duration_ms));
         }
-        EventKind::EffectFailed { error, duration_ms, usage, partial, told, .. } => {
+        EventKind::EffectFailed { error, duration_ms, usage, partial, answer_metadata, .. } => {
             call.usage = *usage;
             call.partial.clone_from(partial);
-            call.metadata.clone_from(told);
+            call.answer_metadata.clone_from(answer_metadata);
             (call.error, call.duration_ms) = (Some(error.clone()), Some(*duration_ms));
         }
-        EventKind::ModelStopped { usage, partial, told } => {
+        EventKind::ModelStopped { usage, partial, answer_metadata } => {
             call.usage = Some(*usage);
-            call.metadata.clone_from(told);
+            call.answer_metadata.clone_from(answer_metadata);
             call.partial.clone_from(partial);
         }
         _ => {}

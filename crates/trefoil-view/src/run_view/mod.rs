@@ -255,7 +255,7 @@ pub struct CallView {
     /// The received part of an incomplete answer.
     pub partial: Option<String>,
     /// Other data that the provider returned.
-    pub metadata: AnswerMetadata,
+    pub answer_metadata: AnswerMetadata,
     /// Arguments, script or question.
     pub detail: Option<Value>,
     /// The answer.

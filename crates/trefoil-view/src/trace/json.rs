@@ -289,9 +289,9 @@ fn call(call: &CallView, files: &SourceFiles, view: &RunView) -> Value {
     put("effect", json!(call.effect));
     put("agent", json!(call.agent));
     put("model", json!(call.model));
-    put("answered_by", json!(call.metadata.answered_by));
-    put("instead", json!(call.metadata.instead));
-    put("before", if call.metadata.before.is_empty() { Value::Null } else { json!(call.metadata.before) });
+    put("answered_by", json!(call.answer_metadata.answered_by));
+    put("instead", json!(call.answer_metadata.instead));
+    put("before", if call.answer_metadata.before.is_empty() { Value::Null } else { json!(call.answer_metadata.before) });
     put("parameters", json!(call.parameters));
     if call.model.is_some() {
         put("messages", messages(&call.messages, files, &|key| enclosing_step_key(key, view)));
@@ -299,8 +299,8 @@ fn call(call: &CallView, files: &SourceFiles, view: &RunView) -> Value {
     put("detail", json!(call.detail));
     put("answer", json!(call.answer));
     put("partial", json!(call.partial));
-    put("finish", json!(call.metadata.finish));
-    put("request_id", json!(call.metadata.request_id));
+    put("finish", json!(call.answer_metadata.finish));
+    put("request_id", json!(call.answer_metadata.request_id));
     put("error", json!(call.error.as_ref().map(|e| error(e, files))));
     put("usage", json!(call.usage));
     put("reused_from", json!(call.reused_from));

@@ -38,20 +38,20 @@ pub fn mask_event(mut kind: EventKind, mask: &Mask) -> EventKind {
             messages.iter_mut().for_each(|message| mask.mask_message(message));
         }
         E::TextDelta { text: _, provisional: _ } => {}
-        E::ModelFinished { answer, usage: _, duration_ms: _, told, reused_from: _ } => {
+        E::ModelFinished { answer, usage: _, duration_ms: _, answer_metadata, reused_from: _ } => {
             mask.mask_member(answer);
-            mask.mask_metadata(told);
+            mask.mask_metadata(answer_metadata);
         }
-        E::ModelStopped { usage: _, partial, told } => {
+        E::ModelStopped { usage: _, partial, answer_metadata } => {
             partial.iter_mut().for_each(|partial| mask.mask_string(partial));
-            mask.mask_metadata(told);
+            mask.mask_metadata(answer_metadata);
         }
         E::EffectStarted { effect: _, detail } => mask.mask_member(detail),
         E::EffectFinished { value, duration_ms: _, reused_from: _, called: _ } => mask.mask_member(value),
-        E::EffectFailed { error, duration_ms: _, usage: _, partial, told, called: _ } => {
+        E::EffectFailed { error, duration_ms: _, usage: _, partial, answer_metadata, called: _ } => {
             mask.mask_failure(error);
             partial.iter_mut().for_each(|partial| mask.mask_string(partial));
-            mask.mask_metadata(told);
+            mask.mask_metadata(answer_metadata);
         }
         E::Verdict(verdict) => mask.mask_verdict(verdict),
         E::SignalWanted { label: _, prompt, accepts, choices, refused, deadline } => {
@@ -126,8 +126,8 @@ impl Mask {
         }
     }
 
-    fn mask_metadata(&self, told: &mut AnswerMetadata) {
-        let AnswerMetadata { answered_by, instead: _, before, finish: _, request_id } = told;
+    fn mask_metadata(&self, answer_metadata: &mut AnswerMetadata) {
+        let AnswerMetadata { answered_by, instead: _, before, finish: _, request_id } = answer_metadata;
         answered_by.iter_mut().chain(request_id).for_each(|text| self.mask_string(text));
         for FailedModelCall { model: _, why, usage: _ } in before {
             self.mask_string(why);
@@ -141,7 +141,7 @@ impl Mask {
             usage: _,
             repeatable: _,
             duration_ms: _,
-            told,
+            answer_metadata,
             kept: _,
             from: _,
             called: _,
@@ -153,7 +153,7 @@ impl Mask {
             sent,
             tools: _,
         } = about;
-        self.mask_metadata(told);
+        self.mask_metadata(answer_metadata);
         warnings.iter_mut().chain(partial).chain(sent).for_each(|text| self.mask_string(text));
         verdicts.iter_mut().flatten().for_each(|verdict| self.mask_verdict(verdict));
     }
@@ -215,7 +215,7 @@ mod tests {
     fn no_text_from_outside_is_shown_with_a_value() {
         let value = || -> Value { [("q", Value::from(vec![TOKEN.into()]))].into_iter().collect() };
         let error = || RunError::new("TOOL_ERROR", format!("got {TOKEN}"));
-        let told = || AnswerMetadata {
+        let metadata = || AnswerMetadata {
             answered_by: Some(TOKEN.to_owned()),
             before: vec![FailedModelCall { model: "m".to_owned(), why: TOKEN.to_owned(), usage: None }],
             request_id: Some(TOKEN.to_owned()),
@@ -265,13 +265,13 @@ mod tests {
                 parameters: value(),
                 again: false,
             },
-            E::ModelStopped { usage: Default::default(), partial: Some(TOKEN.to_owned()), told: Box::new(told()) },
+            E::ModelStopped { usage: Default::default(), partial: Some(TOKEN.to_owned()), answer_metadata: Box::new(metadata()) },
             E::EffectFailed {
                 error: error(),
                 duration_ms: 0,
                 usage: None,
                 partial: Some(TOKEN.to_owned()),
-                told: Box::new(told()),
+                answer_metadata: Box::new(metadata()),
                 called: None,
             },
             E::Verdict(verdict),

@@ -29,7 +29,7 @@ pub struct RawOutcome {
     /// For an answer checked by guardrails: as [`ActivityMetadata::verdicts`].
     pub verdicts: Option<Vec<Verdict>>,
     /// For a model call: the provider's metadata.
-    pub told: AnswerMetadata,
+    pub answer_metadata: AnswerMetadata,
     /// For a failed model call: the text received so far.
     pub partial: Option<String>,
     /// For an answer that does not match its schema: as [`ActivityMetadata::sent`].
@@ -44,7 +44,7 @@ impl From<Result<Value, RunError>> for RawOutcome {
             repeatable: false,
             warnings: Vec::new(),
             verdicts: None,
-            told: AnswerMetadata::default(),
+            answer_metadata: AnswerMetadata::default(),
             partial: None,
             sent: None,
         }
@@ -71,8 +71,8 @@ impl MaskingLayer {
         about: ActivityMetadata,
         message_ids: InboxMessageIds,
     ) -> EndedActivity {
-        let RawOutcome { result, usage, repeatable, warnings, verdicts, told, partial, sent } = raw;
-        let mut about = ActivityMetadata { usage, repeatable, warnings, verdicts, told, partial, sent, ..about };
+        let RawOutcome { result, usage, repeatable, warnings, verdicts, answer_metadata, partial, sent } = raw;
+        let mut about = ActivityMetadata { usage, repeatable, warnings, verdicts, answer_metadata, partial, sent, ..about };
         let result = match result {
             Ok(value) => {
                 let IncomingValue { value, replaced } = self.mask_incoming(value);
