@@ -507,7 +507,7 @@ mod tests {
                 partial: None,
                 usage: Some(usage),
                 duration_ms: 5,
-                told: Default::default(),
+                answer_metadata: Default::default(),
                 called: None,
             };
             progress.apply_event(&event(4, name, failed));
