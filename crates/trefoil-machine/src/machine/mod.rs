@@ -109,6 +109,13 @@ pub struct MachineEvent {
     pub kind: EventKind,
 }
 
+impl MachineEvent {
+    /// An event of the whole run, not of one step.
+    pub fn for_run(kind: EventKind) -> Self {
+        Self { key: None, location: None, kind }
+    }
+}
+
 /// The result of an activity.
 #[derive(Debug, Clone)]
 pub struct ActivityCompletion {

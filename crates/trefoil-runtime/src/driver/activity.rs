@@ -8,7 +8,7 @@ use trefoil_ir::{OnTimeout, StepKind, ToolKind, credential};
 use trefoil_syntax::Location;
 use trefoil_template::{Hole, HoleKind, HoleQuestion, Value};
 
-use super::activity_events::not_allowed;
+use super::activity_events::commands_not_allowed;
 use super::masking::{RawOutcome, command_result};
 use super::model;
 use super::run_context::{ActivityContext, RunContext};
@@ -283,7 +283,7 @@ fn tool_error(name: &str, error: ToolError) -> RunError {
 }
 
 async fn command(at: &ActivityContext<'_>, request: &CommandRequest) -> Result<Value, RunError> {
-    let Some(host) = &at.context.ports.commands else { return Err(not_allowed()) };
+    let Some(host) = &at.context.ports.commands else { return Err(commands_not_allowed()) };
     let env = request.env.iter().map(|(name, value)| Ok((name.clone(), at.fill_holes(value)?)));
     let request = CommandRequest {
         script: request.script.clone(),

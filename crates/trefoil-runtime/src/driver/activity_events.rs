@@ -1,6 +1,8 @@
-//! Events. Each is a function of a journal entry and the machine's reaction to it, so a replay produces the same events as the live
-//! run. The exceptions are about this process only: text that arrives while a model answers, waiting for a provider, what a resume
-//! begins with, and the end of a process whose run goes on.
+//! Builds the events that watchers get. Each is a function of a journal entry and the machine's reaction to it, so a replay
+//! produces the same events as the live run. Values are shown without secrets: unset holes are empty, all others are `***`.
+//!
+//! Some events are only about this process, and no replay repeats them: text that arrives while a model answers, waiting for a
+//! provider, the start of a resume, and the end of a process whose run continues later.
 
 use std::sync::Arc;
 
@@ -13,7 +15,6 @@ use trefoil_machine::error::RunError;
 use trefoil_machine::event::{AnswerDeadline, AwaitedActivity, EventKind};
 use trefoil_machine::guard::{self, Verdict};
 use trefoil_machine::journal::{ActivityMetadata, CalledRun, LostModelCall, RunStart};
-use trefoil_machine::key::Key;
 use trefoil_machine::private::PrivateValue;
 use trefoil_machine::request::{Activity, CommandRequest, HumanRequest, ModelRequest, Request, ToolRequest};
 use trefoil_machine::text::script_line;
@@ -23,44 +24,47 @@ use trefoil_syntax::Location;
 use trefoil_template::Value;
 
 /// The events for warnings about the whole run.
-pub fn warning_events(warnings: &[String]) -> impl Iterator<Item = UnnumberedEvent> {
-    warnings.iter().map(|message| (None, None, EventKind::Warning { message: message.clone() }))
+pub fn warning_events(warnings: &[String]) -> impl Iterator<Item = MachineEvent> {
+    warnings.iter().map(|message| MachineEvent::for_run(EventKind::Warning { message: message.clone() }))
 }
 
-/// An event that has no number yet.
-pub type UnnumberedEvent = (Option<Key>, Option<Location>, EventKind);
-
 impl RunContext {
-    /// The run started, with these warnings.
-    pub fn began_run(&self, started: &RunStart, options: &DriverOptions) -> Vec<UnnumberedEvent> {
+    /// The events for the start of the run: that it started, and its warnings.
+    pub fn run_start_events(&self, started: &RunStart, options: &DriverOptions) -> Vec<MachineEvent> {
         let input = started.input.as_ref();
         if let Some(input) = input {
+            // From now on, the private parts of the input are replaced in everything that is shown.
             self.masking.hide_parts_of(input);
         }
-        let is_wanted = self.ports.events.wants_provenance();
-        let exact = input.map(PrivateValue::exact_value);
-        let effective_input = if is_wanted { effective_input(&self.prepared, exact) } else { None };
-        let (answers_from, placeholder) = (options.answers_from.clone(), options.placeholder);
-        let (flow, input) = (started.program.flow.clone(), input.map(PrivateValue::visible_value));
-        let (input, effective_input) = (self.conceal_value(input), self.conceal_value(effective_input));
-        let began = EventKind::RunStarted { flow, at: started.at, input, effective_input, answers_from, placeholder };
-        let mut events = vec![(None, None, began)];
+        let effective_input = if self.ports.events.wants_provenance() {
+            effective_input(&self.prepared, input.map(PrivateValue::exact_value))
+        } else {
+            None
+        };
+        let run_started = EventKind::RunStarted {
+            flow: started.program.flow.clone(),
+            at: started.at,
+            input: self.conceal_value(input.map(PrivateValue::visible_value)),
+            effective_input: self.conceal_value(effective_input),
+            answers_from: options.answers_from.clone(),
+            placeholder: options.placeholder,
+        };
+        let mut events = vec![MachineEvent::for_run(run_started)];
         events.extend(warning_events(&started.warnings));
         events
     }
 
-    /// Takes an event of the machine, as it may be shown.
-    pub fn noted_event(&self, noted: &mut MachineEvent) -> UnnumberedEvent {
-        match &mut noted.kind {
+    /// Takes an event of the machine, as it may be shown. Moves its data, which may be large; an empty warning takes its place.
+    pub fn take_displayed_event(&self, event: &mut MachineEvent) -> MachineEvent {
+        match &mut event.kind {
             EventKind::StepFinished { output, .. } => *output = self.displayed_result(std::mem::take(output)),
             EventKind::ItemStarted { item, .. } => *item = self.conceal_value(item.take()),
             _ => {}
         }
-        let taken = EventKind::Warning { message: String::new() };
-        (noted.key.take(), noted.location, std::mem::replace(&mut noted.kind, taken))
+        std::mem::replace(event, MachineEvent::for_run(EventKind::Warning { message: String::new() }))
     }
 
-    /// Data that no guardrail has checked yet, as it may be shown.
+    /// Data that no guardrail has checked yet, without what the guardrails of the program redact.
     fn conceal_value(&self, value: Option<Value>) -> Option<Value> {
         value.map(|value| guard::hide_value(&self.prepared.conceals, value))
     }
@@ -70,8 +74,8 @@ impl RunContext {
         if self.prepared.has_holes { self.displayed_value(&value) } else { value }
     }
 
-    /// An activity started. Its entry is stored before the events are sent.
-    pub fn report_start(&self, activity: &Activity, tell: &mut dyn FnMut(UnnumberedEvent)) {
+    /// Passes the events for the start of an activity to `emit`. The caller sends them after the entry is stored.
+    pub fn report_start(&self, activity: &Activity, emit: &mut dyn FnMut(MachineEvent)) {
         if !self.watch.wants_events() {
             return;
         }
@@ -80,11 +84,11 @@ impl RunContext {
                 agent: request.speaker.clone(),
                 model: self.ports.models.label(request),
                 messages: request.messages.iter().map(|m| displayed_messages::displayed_message(self, m)).collect(),
-                parameters: self.parameters(request),
+                parameters: self.displayed_parameters(request),
                 again: activity.again,
             },
-            Request::Describe(wanted) => {
-                let detail = wanted.iter().map(|tools| Value::from(tools.source_name())).collect();
+            Request::Describe(tool_sources) => {
+                let detail = tool_sources.iter().map(|source| Value::from(source.source_name())).collect();
                 EventKind::EffectStarted { effect: "describe", detail }
             }
             Request::Human(request @ HumanRequest { step, prompt, accepts, choices, refused, .. }) => {
@@ -100,18 +104,23 @@ impl RunContext {
             Request::Decide(question) if !question.is_silent() => {
                 EventKind::EffectStarted { effect: "decide", detail: Value::from(question.display_text()) }
             }
-            // Retries and time limits have their own events. Checks for presence have none: if a value is missing, the failure of
-            // the step says so.
+            // No events: retries and time limits have their own. If a check finds that a value is missing, the failure of the step
+            // says so.
             Request::Timer { .. } | Request::Decide(_) => return,
             request @ (Request::Tool(_) | Request::Command(_)) => {
                 let Some((effect, detail)) = self.describe_call(request) else { return };
                 EventKind::EffectStarted { effect, detail }
             }
         };
-        tell((Some(activity.key.clone()), self.step_location(activity), kind));
+        emit(self.activity_event(activity, kind));
     }
 
-    /// The request of a tool or a command, as it may be shown.
+    /// An event of an activity.
+    fn activity_event(&self, activity: &Activity, kind: EventKind) -> MachineEvent {
+        MachineEvent { key: Some(activity.key.clone()), location: self.step_location(activity), kind }
+    }
+
+    /// For a call of a tool or a command: which of the two, and its request as it may be shown.
     fn describe_call(&self, request: &Request) -> Option<(&'static str, Value)> {
         match request {
             Request::Tool(ToolRequest { name, arguments, .. }) => {
@@ -127,27 +136,27 @@ impl RunContext {
         }
     }
 
-    /// The outcome of a model call is unknown, because its process ended.
-    pub fn lost_event(&self, activity: &Activity, lost: &LostModelCall) -> UnnumberedEvent {
-        let kind = EventKind::ModelStopped { usage: lost.usage, partial: lost.partial.clone(), answer_metadata: Box::default() };
-        (Some(activity.key.clone()), self.step_location(activity), kind)
+    /// The event for a model call whose outcome is unknown, because its process ended.
+    pub fn lost_call_event(&self, activity: &Activity, lost: &LostModelCall) -> MachineEvent {
+        let (partial, answer_metadata) = (lost.partial.clone(), Box::default());
+        self.activity_event(activity, EventKind::ModelStopped { usage: lost.usage, partial, answer_metadata })
     }
 
-    /// An activity ended. Its entry is stored before the events are sent.
+    /// Passes the events for the end of an activity to `emit`. The caller sends them after the entry is stored.
     pub fn report_end(
         &self,
         activity: &Activity,
         result: &Result<PrivateValue, RunError>,
-        about: &ActivityMetadata,
-        tell: &mut dyn FnMut(UnnumberedEvent),
+        metadata: &ActivityMetadata,
+        emit: &mut dyn FnMut(MachineEvent),
     ) {
         if let Ok(value) = result {
             self.masking.hide_parts_of(value);
         }
-        let ActivityMetadata { usage, duration_ms, answer_metadata, warnings, verdicts, partial, .. } = about;
+        let ActivityMetadata { usage, duration_ms, answer_metadata, warnings, verdicts, partial, .. } = metadata;
         let duration_ms = duration_ms.unwrap_or_default();
-        let called = about.called.clone();
-        let reused_from = about.from.as_deref().map(|cited| Box::new(cited.reused_from()));
+        let called = metadata.called.clone();
+        let reused_from = metadata.from.as_deref().map(|cited| Box::new(cited.reused_from()));
         let kind = match (&activity.request, result) {
             (Request::Timer { .. }, _) => return,
             (Request::Decide(question), _) if question.is_silent() => return,
@@ -174,19 +183,14 @@ impl RunContext {
                 called,
             },
         };
-        let verdicts: Vec<Verdict> = match (&activity.request, verdicts) {
-            (Request::Model(request), Some(none)) if none.is_empty() => guard::all_passed(&request.guards).collect(),
-            (_, verdicts) => verdicts.clone().unwrap_or_default(),
-        };
-        let place = self.step_location(activity);
-        let mut tell = |kind| tell((Some(activity.key.clone()), place, kind));
+        let mut emit_kind = |kind| emit(self.activity_event(activity, kind));
         for message in warnings {
-            tell(EventKind::Warning { message: message.clone() });
+            emit_kind(EventKind::Warning { message: message.clone() });
         }
-        for verdict in verdicts {
-            tell(EventKind::Verdict(verdict));
+        for verdict in answer_verdicts(&activity.request, verdicts.as_deref()) {
+            emit_kind(EventKind::Verdict(verdict));
         }
-        tell(kind);
+        emit_kind(kind);
     }
 
     /// The text received so far by a model call, with the text hidden that guardrails redact.
@@ -196,21 +200,21 @@ impl RunContext {
         if text.is_empty() { None } else { Some(text) }
     }
 
-    /// The run was suspended.
+    /// The event for a suspended run: what it waits for, in the order of the keys, and when it continues at the latest.
     pub fn suspension_event<'a>(
         &self,
         waiting: impl Iterator<Item = &'a Activity>,
-        called: &[CalledRun],
+        called_runs: &[CalledRun],
         wake_at: Option<u64>,
         why: Option<&RunError>,
-    ) -> UnnumberedEvent {
-        let one = |activity: &Activity| match called.iter().find(|called| called.key == activity.key) {
-            Some(called) => self.waiting_for(activity, &called.run),
+    ) -> MachineEvent {
+        let describe = |activity: &Activity| match called_runs.iter().find(|called| called.key == activity.key) {
+            Some(called) => self.describe_waiting_call(activity, &called.run),
             None => self.describe_waiting(activity),
         };
-        let mut waiting: Vec<AwaitedActivity> = waiting.map(one).collect();
+        let mut waiting: Vec<AwaitedActivity> = waiting.map(describe).collect();
         waiting.sort_by(|a, b| a.key.cmp(&b.key));
-        (None, None, EventKind::RunSuspended { waiting, wake_at, why: why.cloned() })
+        MachineEvent::for_run(EventKind::RunSuspended { waiting, wake_at, why: why.cloned() })
     }
 
     /// Describes an activity that the run waits for.
@@ -229,32 +233,31 @@ impl RunContext {
         }
     }
 
-    /// Why an activity does not start in this process: a permission that its operator has not given.
-    pub fn not_allowed(&self, activity: &Activity) -> Option<RunError> {
+    /// Why an activity may not start in this process: the operator has not allowed commands or this tool. `None` if it may start.
+    pub fn permission_error(&self, activity: &Activity) -> Option<RunError> {
         let tools = &self.ports.tools;
         let refusal = match &activity.request {
             Request::Command(_) if self.ports.commands.is_none() => None,
             Request::Tool(request) => Some(tools.tool_refusal(&request.name, &request.kind, &request.arguments)?),
-            Request::Describe(wanted) if self.ports.models.calls_tools() => {
-                Some(wanted.iter().find_map(|wanted| tools.tool_refusal("", &wanted.kind, &Value::Null))?)
+            Request::Describe(tool_sources) if self.ports.models.calls_tools() => {
+                Some(tool_sources.iter().find_map(|source| tools.tool_refusal("", &source.kind, &Value::Null))?)
             }
             _ => return None,
         };
         let error = match refusal {
             Some(refusal) => RunError::new("REFUSED", refusal.why).with_help(refusal.help),
-            None => not_allowed(),
+            None => commands_not_allowed(),
         };
         let mut error = error.at_step(Some(activity.key.clone()), self.step_location(activity));
         if let Request::Command(command) = &activity.request {
-            let cut = script_line(&command.script, command.arguments.len());
-            error.message =
-                format!("it runs `{}`, and commands are not allowed in this run", self.masking.mask_text(&cut));
+            let script = self.masking.mask_text(&script_line(&command.script, command.arguments.len()));
+            error.message = format!("it runs `{script}`, and commands are not allowed in this run");
         }
         Some(error)
     }
 
     /// Describes a tool call that waits for the run that it started.
-    pub fn waiting_for(&self, activity: &Activity, run: &str) -> AwaitedActivity {
+    fn describe_waiting_call(&self, activity: &Activity, run: &str) -> AwaitedActivity {
         AwaitedActivity { sort: "run", run: Some(run.to_owned()), call: None, ..self.describe_waiting(activity) }
     }
 
@@ -264,18 +267,18 @@ impl RunContext {
     }
 
     /// The request's parameters, as they may be shown. Unset parameters are skipped.
-    fn parameters(&self, request: &ModelRequest) -> Value {
-        let mut set = request.parameters.values_by_name();
-        for (_, value) in &mut set {
+    fn displayed_parameters(&self, request: &ModelRequest) -> Value {
+        let mut parameters = request.parameters.values_by_name();
+        for (_, value) in &mut parameters {
             *value = self.displayed_value(value);
         }
         if !request.tools.is_empty() {
-            set.push(("tools", request.tools.iter().map(|tool| Value::Str(tool.name.clone())).collect()));
+            parameters.push(("tools", request.tools.iter().map(|tool| Value::Str(tool.name.clone())).collect()));
         }
         if let Some((name, _)) = &request.schema {
-            set.push(("schema", Value::Str(name.clone())));
+            parameters.push(("schema", Value::Str(name.clone())));
         }
-        set.into_iter().collect()
+        parameters.into_iter().collect()
     }
 }
 
@@ -283,7 +286,15 @@ fn answer_texts(answers: &[Arc<str>]) -> Vec<String> {
     answers.iter().map(ToString::to_string).collect()
 }
 
+/// The verdicts on a model's answer. The journal stores an empty list if every guardrail accepted it.
+fn answer_verdicts(request: &Request, stored: Option<&[Verdict]>) -> Vec<Verdict> {
+    match (request, stored) {
+        (Request::Model(request), Some([])) => guard::all_passed(&request.guards).collect(),
+        (_, stored) => stored.unwrap_or_default().to_vec(),
+    }
+}
+
 /// The error for a command in a process that may not run commands.
-pub fn not_allowed() -> RunError {
+pub fn commands_not_allowed() -> RunError {
     RunError::new("REFUSED", "commands are not allowed in this run").with_help("allow them with `--allow-command`")
 }

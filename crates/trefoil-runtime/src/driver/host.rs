@@ -17,12 +17,13 @@ use trefoil_machine::clock::{RunMs, WorkMs};
 use trefoil_machine::error::RunError;
 use trefoil_machine::event::{AwaitedActivity, EventKind};
 use trefoil_machine::journal::ActivityMetadata;
+use trefoil_machine::MachineEvent;
 use trefoil_machine::private::PrivateValue;
 use trefoil_machine::request::{Activity, ToolRequest};
 use trefoil_template::Value;
 
 use super::activity::{self, PerformedActivity};
-use super::activity_events::{UnnumberedEvent, warning_events};
+use super::activity_events::warning_events;
 use super::cancel_switch::CancelSwitch;
 use super::memo::look_up;
 use super::queue::ModelCallQueue;
@@ -55,7 +56,7 @@ pub struct LocalHost {
     /// although the machine may no longer want it.
     permits: Vec<Arc<CallPermit>>,
     /// The events for the start of the run.
-    began: Vec<UnnumberedEvent>,
+    began: Vec<MachineEvent>,
     turns: u32,
 }
 
@@ -76,7 +77,7 @@ impl LocalHost {
         run: RunCoordinator,
         cancel: CancelSwitch,
         queue: ModelCallQueue,
-        began: Vec<UnnumberedEvent>,
+        began: Vec<MachineEvent>,
     ) -> Box<Self> {
         Box::new(Self {
             context,
@@ -191,7 +192,7 @@ impl LocalHost {
     async fn append(&mut self, append: JournalAppend) -> Result<(), UnexpectedInput> {
         let JournalAppend { entries, message_ids, mut notices } = append;
         let began = std::mem::take(&mut self.began).into_iter().map(|one| (RunMs(0), one));
-        let mut untold: Vec<(RunMs, UnnumberedEvent)> = began.collect();
+        let mut untold: Vec<(RunMs, MachineEvent)> = began.collect();
         for (at, notice) in &mut notices {
             report_past(&self.context, WorkMs(0), notice.as_replay_notice(), &mut |one| untold.push((*at, one)));
         }
@@ -203,7 +204,7 @@ impl LocalHost {
         };
         // If the entries are not stored, their events are not sent.
         if stored.is_ok() {
-            for (at, (key, location, kind)) in untold {
+            for (at, MachineEvent { key, location, kind }) in untold {
                 self.context.watch.note_stored(at, key, location, kind);
             }
             self.queue.tell_delays();
@@ -334,7 +335,7 @@ impl LocalHost {
         };
         let RunOutcome { items, usage, calls, duration_ms, .. } = outcome;
         let watch = &self.context.watch;
-        for (key, location, kind) in warning_events(&outcome.warnings) {
+        for MachineEvent { key, location, kind } in warning_events(&outcome.warnings) {
             watch.send_event(key, location, kind);
         }
         let finished = EventKind::RunFinished { output, error, items, usage, calls, duration_ms };
@@ -366,7 +367,7 @@ impl HostFacts for LocalHostFacts<'_> {
     }
 
     fn permission_refusal(&self, activity: &Activity) -> Option<RunError> {
-        let refusal = self.context.not_allowed(activity)?;
+        let refusal = self.context.permission_error(activity)?;
         Some(self.context.masking.mask_error(refusal))
     }
 

@@ -48,9 +48,8 @@ use trefoil_machine::journal::{
 use trefoil_machine::key::Key;
 use trefoil_machine::private::PrivateValue;
 use trefoil_machine::request::Usage;
-use trefoil_machine::{Machine, NoObserver, PreparedProgram, Replay, ReplayObserver, ReplayedRun, Request, RunLimits};
+use trefoil_machine::{Machine, MachineEvent, NoObserver, PreparedProgram, Replay, ReplayObserver, ReplayedRun, Request, RunLimits};
 
-use activity_events::UnnumberedEvent;
 pub use cancel_switch::CancelSwitch;
 use host::{LocalHost, LocalHostFacts};
 pub use masking::{HiddenValues, SHORTEST as SHORTEST_SECRET, SecretFound, SecretVariable};
@@ -163,7 +162,7 @@ fn begin_run(
     let output =
         machine.start_run(started.execution_id(), started.input.as_ref().map(|input| input.exact_value().clone()));
     let context = Arc::new(RunContext::new(prepared, ports, id.as_str().into(), 0).with_options(&options));
-    let began = context.began_run(&started, &options);
+    let began = context.run_start_events(&started, &options);
     let settings = settings(&context, &options, limits, BTreeMap::new());
     let facts = LocalHostFacts { context: &context, running: &BTreeMap::new() };
     let started = EntryKind::Started(Box::new(started));
@@ -176,7 +175,7 @@ fn host(
     context: Arc<RunContext>,
     run: RunCoordinator,
     options: DriverOptions,
-    began: Vec<UnnumberedEvent>,
+    began: Vec<MachineEvent>,
 ) -> Box<LocalHost> {
     let queue = ModelCallQueue::new(options.permits.map(|permits| permits.of_run()), context.clone());
     LocalHost::new(context, run, options.cancel, queue, began)

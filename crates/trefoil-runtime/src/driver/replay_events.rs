@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::DriverOptions;
-use super::activity_events::{UnnumberedEvent, warning_events};
+use super::activity_events::warning_events;
 use super::run_context::RunContext;
 use crate::ports::ToolDigests;
 use trefoil_coordinator::Memo;
@@ -12,7 +12,7 @@ use trefoil_machine::event::EventKind;
 use trefoil_machine::journal::ActivityMetadata;
 use trefoil_machine::key::Key;
 use trefoil_machine::request::{Activity, Request, Usage};
-use trefoil_machine::{NoObserver, ReplayNotice, ReplayObserver, RunStart};
+use trefoil_machine::{MachineEvent, NoObserver, ReplayNotice, ReplayObserver, RunStart};
 
 /// Sends the events of a replay to the run's watcher.
 pub struct ReplayReporter<'w>(pub &'w RunContext);
@@ -25,8 +25,8 @@ pub trait JournalObserver: ReplayObserver {
 
 impl JournalObserver for ReplayReporter<'_> {
     fn observe_start(&mut self, started: &RunStart, options: &DriverOptions) {
-        for (key, location, began) in self.0.began_run(started, options) {
-            self.0.watch.note_at(WorkMs(0), key, location, began);
+        for MachineEvent { key, location, kind } in self.0.run_start_events(started, options) {
+            self.0.watch.note_at(WorkMs(0), key, location, kind);
         }
     }
 }
@@ -37,7 +37,9 @@ impl JournalObserver for NoObserver {
 
 impl ReplayObserver for ReplayReporter<'_> {
     fn observe_notice(&mut self, at: WorkMs, past: ReplayNotice<'_>) {
-        report_past(self.0, at, past, &mut |(key, location, kind)| self.0.watch.note_at(at, key, location, kind));
+        report_past(self.0, at, past, &mut |MachineEvent { key, location, kind }| {
+            self.0.watch.note_at(at, key, location, kind);
+        });
     }
 
     fn wants_provenance(&self) -> bool {
@@ -117,15 +119,15 @@ impl ReplayObserver for ResumeObserver<'_> {
 }
 
 /// Passes on the events for one item of a replay.
-pub fn report_past(context: &RunContext, at: WorkMs, past: ReplayNotice<'_>, tell: &mut dyn FnMut(UnnumberedEvent)) {
+pub fn report_past(context: &RunContext, at: WorkMs, past: ReplayNotice<'_>, emit: &mut dyn FnMut(MachineEvent)) {
     match past {
-        ReplayNotice::Noted(noted) => tell(context.noted_event(noted)),
-        ReplayNotice::Began(activity) => context.report_start(activity, tell),
-        ReplayNotice::Ended(activity, result, about) => context.report_end(activity, result, about, tell),
-        ReplayNotice::Resumed(execution, _) => tell((None, None, EventKind::RunResumed { execution })),
-        ReplayNotice::Lost(activity, lost) => tell(context.lost_event(activity, lost)),
+        ReplayNotice::Noted(event) => emit(context.take_displayed_event(event)),
+        ReplayNotice::Began(activity) => context.report_start(activity, emit),
+        ReplayNotice::Ended(activity, result, about) => context.report_end(activity, result, about, emit),
+        ReplayNotice::Resumed(execution, _) => emit(MachineEvent::for_run(EventKind::RunResumed { execution })),
+        ReplayNotice::Lost(activity, lost) => emit(context.lost_call_event(activity, lost)),
         ReplayNotice::Suspended(waiting, called, wake_at, why) => {
-            tell(context.suspension_event(waiting.into_iter(), called, wake_at, why));
+            emit(context.suspension_event(waiting.into_iter(), called, wake_at, why));
         }
         ReplayNotice::Finished(machine, output, error, warnings) => {
             let (usage, calls) = (machine.usage(), machine.call_count());
@@ -133,7 +135,8 @@ pub fn report_past(context: &RunContext, at: WorkMs, past: ReplayNotice<'_>, tel
             output.iter().for_each(|output| context.masking.hide_parts_of(output));
             let items = machine.failed_items();
             let finished = EventKind::RunFinished { output, error, items, usage, calls, duration_ms: at.0 };
-            warning_events(warnings).chain([(None, None, finished)]).for_each(tell);
+            warning_events(warnings).for_each(&mut *emit);
+            emit(MachineEvent::for_run(finished));
         }
     }
 }
