@@ -46,111 +46,127 @@ impl<T> CheckedText<T> {
     }
 }
 
-/// A match of a guard in a message: its span in the displayed message, and its name.
+/// A match of a guard in a message.
 struct GuardMatch {
+    /// Its byte range in the displayed message.
     bytes: Range<usize>,
+    /// The name of the pattern that matched.
     what: String,
 }
 
 /// Checks a message before it is sent: the user message, or the system prompt. In masked text, only the known parts are
-/// checked. `parts` returns the origins of the message's parts; it is called only if there is a match.
+/// checked. In a system prompt, only inserted data is checked: the author's own text may say what it likes.
+///
+/// `find_parts` returns the origins of the message's parts; it is called only if there is a match.
 pub fn check_message(
     guards: &[Guard],
-    of: CheckSubject,
+    subject: CheckSubject,
     text: Value,
-    parts: &dyn Fn() -> Vec<TextPart>,
+    find_parts: &dyn Fn() -> Vec<TextPart>,
 ) -> CheckedText<Value> {
-    let mut looked = CheckedText { text, verdicts: Vec::new() };
-    let mut known: Option<Vec<TextPart>> = None;
+    let mut checked = CheckedText { text, verdicts: Vec::new() };
+    let mut known_parts: Option<Vec<TextPart>> = None;
     for guard in guards {
-        let mut hits = match guard {
-            Guard::Injection => hits(&looked.text, injection::find_injections),
-            Guard::Pii { entities, .. } => hits(&looked.text, |text| pii::find_personal_data(text, entities)),
+        let mut matches = match guard {
+            Guard::Injection => find_matches(&checked.text, injection::find_injections),
+            Guard::Pii { entities, .. } => find_matches(&checked.text, |text| pii::find_personal_data(text, entities)),
             Guard::Length { .. } | Guard::Schema(_) | Guard::TokenCap { .. } | Guard::CostCap { .. } => continue,
         };
-        let mut from = Vec::new();
-        if !hits.is_empty() {
-            let parts = known.get_or_insert_with(parts);
-            if of == CheckSubject::Prompt {
-                hits.retain(|hit| overlapping_parts(parts, &hit.bytes).any(is_data));
+        let mut placeholders = Vec::new();
+        if !matches.is_empty() {
+            let parts = known_parts.get_or_insert_with(find_parts);
+            if subject == CheckSubject::Prompt {
+                matches.retain(|found| overlapping_parts(parts, &found.bytes).any(is_data));
             }
-            for hit in &hits {
-                for part in overlapping_parts(parts, &hit.bytes) {
-                    if let Some(path) = placeholder(part)
-                        && !from.contains(path)
-                    {
-                        from.push(path.clone());
-                    }
-                }
-            }
+            placeholders = inserting_placeholders(&matches, parts);
         }
-        if hits.is_empty() {
-            looked.verdicts.push(Verdict::without_finding(guard_name(guard), of));
+        if matches.is_empty() {
+            checked.verdicts.push(Verdict::without_finding(guard_name(guard), subject));
             continue;
         }
-        let (ruling, why) = match guard {
-            Guard::Pii { action, .. } => {
-                (pii::action_ruling(*action), pii::personal_data_message(hits.iter().map(|h| &*h.what), of))
+        let (ruling, why) = message_ruling(guard, subject, &matches);
+        let verdict = Verdict::with_finding(guard_name(guard), subject, ruling, why);
+        checked.verdicts.push(Verdict { from: placeholders, ..verdict });
+        if ruling == VerdictRuling::Refused {
+            break;
+        }
+        if ruling == VerdictRuling::Changed
+            && let Guard::Pii { replacement, .. } = guard
+        {
+            let ranges = merge_ranges(matches);
+            // The next guard sees the changed text, so the origins of its parts change with it.
+            if let Some(parts) = &mut known_parts {
+                *parts = provenance::replace_parts(parts, &ranges, replacement.len());
             }
-            _ => {
-                let what = match hits.first() {
-                    Some(hit) => &hit.what,
-                    None => "",
-                };
-                (VerdictRuling::Refused, injection::injection_message(what, of))
-            }
-        };
-        looked.verdicts.push(Verdict { from, ..Verdict::with_finding(guard_name(guard), of, ruling, why) });
-        match guard {
-            _ if ruling == VerdictRuling::Refused => break,
-            Guard::Pii { replacement, .. } if ruling == VerdictRuling::Changed => {
-                let bytes = united(hits);
-                if let Some(parts) = &mut known {
-                    *parts = provenance::replace_parts(parts, &bytes, replacement.len());
-                }
-                looked.text = replace(&looked.text, &bytes, replacement);
-            }
-            _ => {}
+            checked.text = replace_ranges(&checked.text, &ranges, replacement);
         }
     }
-    looked
+    checked
 }
 
-/// Checks an answer.
+/// What a guard decides about the matches in a message, and why.
+fn message_ruling(guard: &Guard, subject: CheckSubject, matches: &[GuardMatch]) -> (VerdictRuling, String) {
+    if let Guard::Pii { action, .. } = guard {
+        let why = pii::personal_data_message(matches.iter().map(|found| &*found.what), subject);
+        return (pii::action_ruling(*action), why);
+    }
+    let what = match matches.first() {
+        Some(found) => &found.what,
+        None => "",
+    };
+    (VerdictRuling::Refused, injection::injection_message(what, subject))
+}
+
+/// The placeholders that inserted the matches, each once.
+fn inserting_placeholders(matches: &[GuardMatch], parts: &[TextPart]) -> Vec<Arc<str>> {
+    let mut placeholders = Vec::new();
+    for found in matches {
+        for part in overlapping_parts(parts, &found.bytes) {
+            if let Some(path) = placeholder(part)
+                && !placeholders.contains(path)
+            {
+                placeholders.push(path.clone());
+            }
+        }
+    }
+    placeholders
+}
+
+/// Checks an answer of a model with each guard in turn, up to the first rejection. Limits on usage are checked elsewhere ([`cap`]).
 pub fn check_answer(guards: &[Guard], text: String, schemas: &ProgramSchemas) -> CheckedText<String> {
-    let mut looked = CheckedText { text, verdicts: Vec::new() };
-    let of = CheckSubject::Answer;
+    let mut checked = CheckedText { text, verdicts: Vec::new() };
+    let subject = CheckSubject::Answer;
     for guard in guards {
         if is_cap(guard) {
             continue;
         }
-        let Some((ruling, why, changed)) = find_in_answer(guard, &looked.text, schemas) else {
-            looked.verdicts.push(Verdict::without_finding(guard_name(guard), of));
+        let Some((ruling, why, changed)) = find_in_answer(guard, &checked.text, schemas) else {
+            checked.verdicts.push(Verdict::without_finding(guard_name(guard), subject));
             continue;
         };
-        looked.verdicts.push(Verdict::with_finding(guard_name(guard), of, ruling, why));
+        checked.verdicts.push(Verdict::with_finding(guard_name(guard), subject, ruling, why));
         if ruling == VerdictRuling::Refused {
             break;
         }
         if let Some(changed) = changed {
-            looked.text = changed;
+            checked.text = changed;
         }
     }
-    looked
+    checked
 }
 
-/// What a guard finds in an answer: its ruling, why, and the answer without it if the ruling is to change it.
+/// What a guard finds in an answer: its ruling, the reason, and the changed answer if the ruling is `Changed`. `None`: nothing.
 fn find_in_answer(
     guard: &Guard,
     text: &str,
     schemas: &ProgramSchemas,
 ) -> Option<(VerdictRuling, String, Option<String>)> {
-    let of = CheckSubject::Answer;
+    let subject = CheckSubject::Answer;
     match guard {
         Guard::Injection => {
             let found = injection::find_injections(text);
             let (_, what) = found.first()?;
-            Some((VerdictRuling::Refused, injection::injection_message(what, of), None))
+            Some((VerdictRuling::Refused, injection::injection_message(what, subject), None))
         }
         Guard::Length { max_chars, refuse } => length::check_length(text, *max_chars, *refuse),
         Guard::Pii { entities, action, replacement } => {
@@ -159,7 +175,7 @@ fn find_in_answer(
                 return None;
             }
             let ruling = pii::action_ruling(*action);
-            let why = pii::personal_data_message(found.iter().map(|(_, what)| &**what), of);
+            let why = pii::personal_data_message(found.iter().map(|(_, what)| &**what), subject);
             let is_changed = ruling == VerdictRuling::Changed;
             let changed = if is_changed { Some(pii::redact_matches(text, &found, replacement)) } else { None };
             Some((ruling, why, changed))
@@ -172,10 +188,10 @@ fn find_in_answer(
     }
 }
 
-/// The verdicts about an answer that every guard accepted. Journals only store that it passed.
+/// The verdicts about an answer that every guard accepted. Journals do not store them, only that the answer passed.
 pub fn all_passed(guards: &[Guard]) -> impl Iterator<Item = Verdict> {
-    let answers = guards.iter().filter(|guard| !is_cap(guard));
-    answers.map(|guard| Verdict::without_finding(guard_name(guard), CheckSubject::Answer))
+    let answer_guards = guards.iter().filter(|guard| !is_cap(guard));
+    answer_guards.map(|guard| Verdict::without_finding(guard_name(guard), CheckSubject::Answer))
 }
 
 /// Whether a guard is about usage, not about texts.
@@ -202,17 +218,17 @@ pub fn hide_value(guards: &[Guard], value: Value) -> Value {
     if guards.is_empty() {
         return value;
     }
-    let shown = |text: &str| hide_personal_data(guards, text.to_owned());
+    let hide = |text: &str| hide_personal_data(guards, text.to_owned());
     match value {
-        Value::Str(text) => Value::from(shown(&text)),
+        Value::Str(text) => Value::from(hide(&text)),
         Value::Number(_) => {
             let text = value.to_text();
-            let hidden = shown(&text);
+            let hidden = hide(&text);
             if hidden == *text { value } else { Value::from(hidden) }
         }
         Value::List(items) => items.iter().map(|item| hide_value(guards, item.clone())).collect(),
         Value::Object(members) => {
-            let members = members.iter().map(|(key, value)| (shown(key).into(), hide_value(guards, value.clone())));
+            let members = members.iter().map(|(key, value)| (hide(key).into(), hide_value(guards, value.clone())));
             Value::from(members.collect::<ValueObject>())
         }
         other => other,
@@ -221,16 +237,16 @@ pub fn hide_value(guards: &[Guard], value: Value) -> Value {
 
 /// The guards of a program's agents that hide what they find, each once.
 pub fn concealing_guards(program: &Program) -> Vec<Guard> {
-    let mut all: Vec<Guard> = Vec::new();
+    let mut concealing: Vec<Guard> = Vec::new();
     for step in &program.steps {
         let StepKind::Model(call) = &step.kind else { continue };
         for guard in &call.guards {
-            if is_concealing(guard) && !all.contains(guard) {
-                all.push(guard.clone());
+            if is_concealing(guard) && !concealing.contains(guard) {
+                concealing.push(guard.clone());
             }
         }
     }
-    all
+    concealing
 }
 
 /// Whether a guard hides its matches, so that text must not even be shown provisionally.
@@ -275,29 +291,29 @@ pub fn guard_name(guard: &Guard) -> &'static str {
 }
 
 /// The matches in the known parts of a message, with their spans in the displayed message.
-fn hits(text: &Value, find: impl Fn(&str) -> Vec<(Range<usize>, String)>) -> Vec<GuardMatch> {
-    let mut found = Vec::new();
-    let mut look = |text: &str, at: usize| {
+fn find_matches(message: &Value, find: impl Fn(&str) -> Vec<(Range<usize>, String)>) -> Vec<GuardMatch> {
+    let mut matches = Vec::new();
+    let mut search = |text: &str, start: usize| {
         for (bytes, what) in find(text) {
-            found.push(GuardMatch { bytes: bytes.start + at..bytes.end + at, what });
+            matches.push(GuardMatch { bytes: bytes.start + start..bytes.end + start, what });
         }
     };
-    match text {
+    match message {
         Value::Masked(masked) => {
-            let mut at = 0;
+            let mut start = 0;
             for piece in &masked.pieces {
                 match piece {
                     MaskedPiece::Text(text) => {
-                        look(text, at);
-                        at += text.len();
+                        search(text, start);
+                        start += text.len();
                     }
-                    hole => at += hole_display_len(hole),
+                    hole => start += hole_display_len(hole),
                 }
             }
         }
-        other => look(&other.to_text(), 0),
+        other => search(&other.to_text(), 0),
     }
-    found
+    matches
 }
 
 /// The length in bytes of a displayed hole.
@@ -305,44 +321,48 @@ fn hole_display_len(hole: &MaskedPiece) -> usize {
     Masked { pieces: vec![hole.clone()] }.into_value().to_text().len()
 }
 
-/// The text with each range replaced by `by`. The ranges are in order, do not overlap, and contain no hole.
-fn replace(text: &Value, ranges: &[Range<usize>], by: &str) -> Value {
-    let inside = |text: &str, at: usize| -> Arc<str> {
-        let mut inner: Vec<Range<usize>> = Vec::new();
+/// The message with each range of the displayed message replaced. The ranges are in order, do not overlap, and contain no hole.
+fn replace_ranges(message: &Value, ranges: &[Range<usize>], replacement: &str) -> Value {
+    // `start`: where this piece of text starts in the displayed message.
+    let replace_in_piece = |text: &str, start: usize| -> Arc<str> {
+        let mut ranges_in_piece: Vec<Range<usize>> = Vec::new();
         for range in ranges {
-            if range.start >= at && range.end <= at + text.len() {
-                inner.push(range.start - at..range.end - at);
+            if range.start >= start && range.end <= start + text.len() {
+                ranges_in_piece.push(range.start - start..range.end - start);
             }
         }
-        if inner.is_empty() { text.into() } else { pii::replace_ranges(text, &inner, by).into() }
+        if ranges_in_piece.is_empty() {
+            return text.into();
+        }
+        pii::replace_ranges(text, &ranges_in_piece, replacement).into()
     };
-    match text {
+    match message {
         Value::Masked(masked) => {
-            let mut at = 0;
+            let mut start = 0;
             let mut pieces = Vec::with_capacity(masked.pieces.len());
             for piece in &masked.pieces {
                 match piece {
                     MaskedPiece::Text(text) => {
-                        pieces.push(MaskedPiece::Text(inside(text, at)));
-                        at += text.len();
+                        pieces.push(MaskedPiece::Text(replace_in_piece(text, start)));
+                        start += text.len();
                     }
                     hole => {
                         pieces.push(hole.clone());
-                        at += hole_display_len(hole);
+                        start += hole_display_len(hole);
                     }
                 }
             }
             Masked { pieces }.into_value()
         }
-        other => Value::Str(inside(&other.to_text(), 0)),
+        other => Value::Str(replace_in_piece(&other.to_text(), 0)),
     }
 }
 
 /// The ranges of matches in order; overlapping ones are merged.
-fn united(mut hits: Vec<GuardMatch>) -> Vec<Range<usize>> {
-    hits.sort_by_key(|hit| (hit.bytes.start, hit.bytes.end));
-    let mut ranges: Vec<Range<usize>> = Vec::with_capacity(hits.len());
-    for GuardMatch { bytes, .. } in hits {
+fn merge_ranges(mut matches: Vec<GuardMatch>) -> Vec<Range<usize>> {
+    matches.sort_by_key(|found| (found.bytes.start, found.bytes.end));
+    let mut ranges: Vec<Range<usize>> = Vec::with_capacity(matches.len());
+    for GuardMatch { bytes, .. } in matches {
         match ranges.last_mut() {
             Some(last) if bytes.start < last.end => last.end = last.end.max(bytes.end),
             _ => ranges.push(bytes),
@@ -351,14 +371,14 @@ fn united(mut hits: Vec<GuardMatch>) -> Vec<Range<usize>> {
     ranges
 }
 
-/// The parts that overlap with some bytes.
+/// The parts that overlap with a byte range of the displayed message.
 fn overlapping_parts<'p>(parts: &'p [TextPart], bytes: &Range<usize>) -> impl Iterator<Item = &'p TextPart> {
     let bytes = bytes.clone();
-    let mut at = 0;
+    let mut end = 0;
     parts.iter().filter(move |part| {
-        let start = at;
-        at += part.len as usize;
-        start < bytes.end && bytes.start < at
+        let start = end;
+        end += part.len as usize;
+        start < bytes.end && bytes.start < end
     })
 }
 
@@ -367,7 +387,8 @@ fn is_data(part: &TextPart) -> bool {
     !matches!(part.origin.from, OriginKind::Literal | OriginKind::Const)
 }
 
-/// The placeholder in the message itself that inserted a part, as written.
+/// The placeholder in the message that inserted a part, as written. Data that came through several templates counts as inserted
+/// by the outermost one.
 fn placeholder(part: &TextPart) -> Option<&Arc<str>> {
     if !is_data(part) {
         return None;

@@ -10,12 +10,13 @@ use trefoil_template::Value;
 use super::eval::EvalStop;
 use super::frame::{FrameId, FrameOutcome, FrameTarget, MachineTask, StepStart};
 use super::jitter;
-use super::policy::goes_up;
+use super::policy::is_final_rejection;
 use super::steps::{self, conversation};
 use super::trail;
 use super::turn::{ActivityPurpose, MachineTurn};
 use crate::error::{FailureCause, RunError};
 use crate::event::{EventKind, ItemTally};
+use crate::guard::cap::CapAction;
 use crate::key::Key;
 use crate::key::escape_label;
 use crate::provenance::OriginKind;
@@ -134,7 +135,7 @@ impl MachineTurn<'_> {
     pub fn complete_effect(&mut self, f: FrameId, outcome: &FrameOutcome) -> Result<(), EvalStop> {
         let Some((_, step)) = self.step_of(f) else { return Ok(()) };
         if let StepKind::Model(call) = &step.kind {
-            steps::model::report_caps(self, f, call, true);
+            steps::model::report_caps(self, f, call, CapAction::Warn);
         }
         let outcome = match (&step.kind, outcome) {
             (StepKind::Model(call), FrameOutcome::Done(answer)) => {
@@ -228,7 +229,7 @@ impl MachineTurn<'_> {
     fn fail(&mut self, f: FrameId, step: &Step, error: Box<RunError>) -> Result<(), EvalStop> {
         self.keep_cause(f, step, Some(&error));
         match &step.policy.on_failure {
-            _ if goes_up(step, &error) => {
+            _ if is_final_rejection(step, &error) => {
                 self.note_failed(f, step, &error, "fail");
                 self.end_frame(f, FrameOutcome::Failed(error));
             }

@@ -7,7 +7,7 @@ use super::branch::not_taken;
 use crate::error::RunError;
 use crate::machine::eval::EvalStop;
 use crate::machine::frame::{Frame, FrameId, FrameOutcome, FrameState, MachineTask, StepStart};
-use crate::machine::policy;
+use crate::machine::policy::is_final_rejection;
 use crate::machine::progress::{RunningNode, RunningNodes};
 use crate::machine::turn::MachineTurn;
 use crate::text::join_distinct;
@@ -62,7 +62,7 @@ pub fn end_node(
                 }
             }
         }
-        FrameOutcome::Failed(error) if node.fallback.is_none() || goes_up(turn, node.step, error) => {
+        FrameOutcome::Failed(error) if node.fallback.is_none() || is_final_rejection(&turn.program.steps[node.step], error) => {
             turn.push_task(MachineTask::Settle(f, outcome.clone()));
             return Ok(());
         }
@@ -85,11 +85,6 @@ pub fn end_node(
         turn.set_slot_trail(f, slot, |_| from);
     }
     advance(turn, f, graph, ready)
-}
-
-/// A guardrail's rejection that no fallback may handle.
-fn goes_up(turn: &MachineTurn<'_>, step: StepId, error: &RunError) -> bool {
-    policy::goes_up(&turn.program.steps[step], error)
 }
 
 /// Decides about nodes that have nothing left to wait for, and about those that become ready because of this.

@@ -9,7 +9,8 @@ use super::conversation;
 use crate::answer;
 use crate::blocks;
 use crate::error::RunError;
-use crate::guard::{self, CheckSubject, CheckedText, Verdict, cap};
+use crate::guard::cap::{self, CapAction};
+use crate::guard::{self, CheckSubject, CheckedText, Verdict};
 use crate::machine::eval::{EvalStop, text_of};
 use crate::machine::frame::{FrameId, MismatchedAnswer, StepStart};
 use crate::machine::turn::MachineTurn;
@@ -132,7 +133,7 @@ pub fn read_model_answer(
     call: &ModelCall,
     text: &Value,
 ) -> Result<Value, EvalStop> {
-    if let Some(refusal) = report_caps(turn, f, call, false) {
+    if let Some(refusal) = report_caps(turn, f, call, CapAction::Reject) {
         return Err(refusal.into());
     }
     if conversation::record_tool_calls(turn, f, text) {
@@ -160,11 +161,10 @@ pub fn read_model_answer(
     Err(error.into())
 }
 
-/// Reports the verdicts of usage limits, either of those that only warn or of those that reject; returns the first
-/// rejection.
-pub fn report_caps(turn: &mut MachineTurn<'_>, f: FrameId, call: &ModelCall, warning: bool) -> Option<RunError> {
+/// Reports the verdicts of the usage limits that have this action; returns the first rejection.
+pub fn report_caps(turn: &mut MachineTurn<'_>, f: FrameId, call: &ModelCall, action: CapAction) -> Option<RunError> {
     let mut refusal = None;
-    for verdict in cap::check_usage_caps(&call.guards, turn.core.usage, warning) {
+    for verdict in cap::check_usage_caps(&call.guards, turn.core.usage, action) {
         if refusal.is_none() {
             refusal = verdict.rejection_error();
         }
