@@ -19,7 +19,7 @@ const CLAIM: &str = concat!(
     "UPDATE run SET owner = $2, epoch = epoch + 1, lease_until = $3, \
      taken_from = CASE WHEN owner <> $2 AND owner IS DISTINCT FROM $5 THEN owner ELSE taken_from END WHERE id = $1 AND \
      (ended IS NULL OR ($6 AND status = 'failed')) AND (owner IS NULL OR owner = $2 OR owner = $5 OR ",
-    expired!("$4"),
+    lease_expired!("$4"),
     ") RETURNING no, epoch, content"
 );
 
@@ -87,7 +87,7 @@ macro_rules! ordered {
             for_workers!(),
             "LIMIT $4::bigint + 1000) \
                UNION (SELECT no, flow FROM run WHERE owner IS NOT NULL AND ended IS NULL AND ",
-            expired!("$1"),
+            lease_expired!("$1"),
             "AND (status <> 'waiting' OR wake_at <= $1::bigint OR EXISTS (SELECT 1 FROM inbox WHERE inbox.run = run.no)) AND ",
             for_workers!(),
             "LIMIT $4::bigint + 1000) \
@@ -108,7 +108,7 @@ macro_rules! still_waits {
     () => {
         concat!(
             "ended IS NULL AND (owner IS NULL OR ",
-            expired!("$1"),
+            lease_expired!("$1"),
             ") AND ($5::bigint IS NULL OR own <= $5::bigint) "
         )
     };

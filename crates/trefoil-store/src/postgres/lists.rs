@@ -17,16 +17,16 @@ macro_rules! columns {
     () => {
         concat!(
             "no, id, flow, program, ",
-            seen!(),
+            shown_status!(),
             " AS status, started, ended, error_code, error, items, failed_items, calls, tokens_in, tokens_out, tokens_cached, \
          unknown_calls, cost_micro, unpriced_calls, next, parent, \
          CASE WHEN ",
-            expired!("9223372036854775807"),
+            lease_expired!("9223372036854775807"),
             " THEN NULL ELSE owner END AS owner, lease_until, epoch, wake_at, \
          in_flight, free, CASE WHEN content = 3 AND ended < ",
-            now!(),
+            server_now!(),
             " - 86400000 THEN 2 ELSE content END AS content, taken_from, (SELECT ",
-            base!(),
+            basis_run!(),
             " FROM entry WHERE entry.run = run.no AND entry.seq = 0) AS base"
         )
     };
@@ -155,7 +155,7 @@ fn conditions(filter: &RunFilter, after: Option<RunCursor>) -> (String, Vec<Filt
         if status.contains(&Status::Interrupted) {
             raw.push(Status::Running.name());
         }
-        add(concat!("status = ANY (#) AND ", seen!(), " = ANY (#)"), vec![Box::new(raw), Box::new(names)]);
+        add(concat!("status = ANY (#) AND ", shown_status!(), " = ANY (#)"), vec![Box::new(raw), Box::new(names)]);
     }
     if let Some(flow) = flow {
         add("flow = #", vec![of(flow)]);
@@ -170,7 +170,7 @@ fn conditions(filter: &RunFilter, after: Option<RunCursor>) -> (String, Vec<Filt
         add("parent = #", vec![of(parent)]);
     }
     if let Some(base) = base {
-        let of_run = concat!("(SELECT ", base!(), " FROM entry WHERE entry.run = run.no AND entry.seq = 0) = #");
+        let of_run = concat!("(SELECT ", basis_run!(), " FROM entry WHERE entry.run = run.no AND entry.seq = 0) = #");
         add(of_run, vec![of(base)]);
     }
     if let Some((key, value)) = label {
@@ -199,7 +199,7 @@ pub async fn count_by_status(s: &mut PostgresSession) -> PostgresResult<Vec<(Sta
     let select = concat!(
         "SELECT status, count(*) FROM run GROUP BY status UNION ALL SELECT 'left', count(*) FROM run \
          WHERE owner IS NOT NULL AND status = 'running' AND ",
-        seen!(),
+        shown_status!(),
         " = 'interrupted'"
     );
     let rows = s.query_rows(select, &[]).await?;

@@ -89,7 +89,7 @@ pub struct SessionPool {
 
 struct PoolState {
     address: ServerAddress,
-    door: PostgresConnector,
+    connector: PostgresConnector,
     connections: managed::Pool<PoolConnector>,
     clock: Arc<ServerClock>,
     /// Called when the pool starts to wait for the server.
@@ -116,18 +116,18 @@ impl RetryPatience {
 
 impl SessionPool {
     /// A pool for a server. Does not connect yet. `waits` is called with a sentence when it starts to wait for the server.
-    pub fn new(address: ServerAddress, door: PostgresConnector, waits: Option<fn(&str)>) -> StoreResult<Self> {
+    pub fn new(address: ServerAddress, connector: PostgresConnector, waits: Option<fn(&str)>) -> StoreResult<Self> {
         let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("trefoil-store").enable_all().build();
         let runtime = runtime.map_err(|error| StoreError::Open {
             path: address.display_path(),
             why: format!("no thread for it: {error}"),
         })?;
         let clock = Arc::new(ServerClock::default());
-        let connector = PoolConnector { door: door.clone(), clock: clock.clone() };
-        let connections = managed::Pool::builder(connector).max_size(MOST).build();
+        let manager = PoolConnector { connector: connector.clone(), clock: clock.clone() };
+        let connections = managed::Pool::builder(manager).max_size(MOST).build();
         let connections =
             connections.map_err(|error| StoreError::Open { path: address.display_path(), why: error.to_string() })?;
-        let shared = PoolState { address, door, connections, clock, waits, waiting: AtomicBool::new(false) };
+        let shared = PoolState { address, connector, connections, clock, waits, waiting: AtomicBool::new(false) };
         Ok(Self { shared: Arc::new(shared), runtime: Some(runtime) })
     }
 
@@ -144,7 +144,7 @@ impl SessionPool {
         self.spawn(work, RetryPatience::For(PATIENCE)).await
     }
 
-    /// Like [`Self::work`], but if somebody is told of it ([`StoreOptions::with_patience`](crate::StoreOptions::with_patience)), retries until
+    /// Like [`Self::run_operation`], but if the user is told that the store waits ([`StoreOptions::with_patience`](crate::StoreOptions::with_patience)), retries until
     /// the caller no longer waits.
     pub async fn run_patiently<T, F>(&self, work: F) -> StoreResult<T>
     where
@@ -177,8 +177,8 @@ impl SessionPool {
         task.await.unwrap_or(Err(StoreError::Closed))
     }
 
-    /// Blocking version for callers that are not async. `patience` is how long it is retried.
-    pub fn at_once<T, F>(&self, patience: Duration, work: F) -> StoreResult<T>
+    /// Blocking version of [`Self::run_operation`], for callers that are not async. `patience` is how long it is retried.
+    pub fn run_blocking<T, F>(&self, patience: Duration, work: F) -> StoreResult<T>
     where
         T: Send + 'static,
         F: for<'s> Fn(&'s mut PostgresSession, EarlierTry) -> SessionFuture<'s, T> + Send + Sync + 'static,
@@ -189,22 +189,22 @@ impl SessionPool {
     }
 
     fn perform_blocking(&self, operation: Box<SessionOperation>, patience: RetryPatience) -> StoreResult<()> {
-        let (say, said) = std::sync::mpsc::channel();
+        let (sender, receiver) = std::sync::mpsc::channel();
         let shared = self.shared.clone();
         self.handle()?.spawn(async move {
-            let _ = say.send(shared.work(&*operation, &patience).await);
+            let _ = sender.send(shared.work(&*operation, &patience).await);
         });
-        said.recv().unwrap_or(Err(StoreError::Closed))
+        receiver.recv().unwrap_or(Err(StoreError::Closed))
     }
 
-    /// Listens to a channel while the pool exists, and notifies `bell`.
-    pub fn listen_channel(&self, channel: &'static str, bell: Arc<Notify>) {
-        let (door, Ok(runtime)) = (self.shared.door.clone(), self.handle()) else { return };
+    /// Listens to a channel while the pool exists, and notifies `notify` of each message.
+    pub fn listen_channel(&self, channel: &'static str, notify: Arc<Notify>) {
+        let (connector, Ok(runtime)) = (self.shared.connector.clone(), self.handle()) else { return };
         runtime.spawn(async move {
             loop {
-                let ring = bell.clone();
+                let notify = notify.clone();
                 // If listening fails, waiting callers query regularly anyway.
-                let _ = door.listen_channel(channel, move || ring.notify_waiters()).await;
+                let _ = connector.listen_channel(channel, move || notify.notify_waiters()).await;
                 tokio::time::sleep(LONGEST * 2).await;
             }
         });
@@ -310,9 +310,9 @@ impl PoolState {
     async fn lost(&self, backend: i32) {
         let mut idle: Option<String> = None;
         loop {
-            tokio::time::sleep(if idle.is_some() { LOOK_AGAIN } else { self.door.connect_limit() }).await;
-            let look = async { self.door.open_session().await?.idle_since(backend).await };
-            let look = tokio::time::timeout(self.door.connect_limit(), look);
+            tokio::time::sleep(if idle.is_some() { LOOK_AGAIN } else { self.connector.connect_limit() }).await;
+            let look = async { self.connector.open_session().await?.idle_since(backend).await };
+            let look = tokio::time::timeout(self.connector.connect_limit(), look);
             match look.await.unwrap_or(Err(PostgresError::Silent)) {
                 Ok(Some(since)) if idle.as_ref() == Some(&since) => return,
                 Ok(since) => idle = since,
@@ -335,7 +335,7 @@ impl PoolState {
 
 /// Opens the connections of the pool.
 struct PoolConnector {
-    door: PostgresConnector,
+    connector: PostgresConnector,
     clock: Arc<ServerClock>,
 }
 
@@ -345,12 +345,12 @@ impl managed::Manager for PoolConnector {
 
     async fn create(&self) -> PostgresResult<PostgresSession> {
         let opened = async {
-            let mut session = self.door.open_session().await?;
+            let mut session = self.connector.open_session().await?;
             self.clock.read_time(&mut session).await?;
             see(&mut session).await?;
             Ok(session)
         };
-        tokio::time::timeout(self.door.connect_limit(), opened).await.unwrap_or(Err(PostgresError::Silent))
+        tokio::time::timeout(self.connector.connect_limit(), opened).await.unwrap_or(Err(PostgresError::Silent))
     }
 
     async fn recycle(&self, session: &mut PostgresSession, _metrics: &Metrics) -> RecycleResult<PostgresError> {

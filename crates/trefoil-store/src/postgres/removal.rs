@@ -17,7 +17,7 @@ pub async fn delete_run(s: &mut PostgresSession, run: &str, now: u64, before: Ea
     s.begin_transaction().await?;
     let select = concat!(
         "SELECT no, owner, lease_until, lease_until >= least($2::bigint, ",
-        now!(),
+        server_now!(),
         ") FROM run WHERE id = $1 FOR UPDATE"
     );
     let Some(row) = s.query_row(select, &[&text(run), &int(now)]).await? else {
@@ -42,9 +42,9 @@ macro_rules! done {
         concat!(
             "ended IS NOT NULL AND NOT EXISTS (SELECT 1 FROM run AS above WHERE above.id = run.parent) \
              AND id NOT IN (WITH RECURSIVE needed (base) AS (SELECT ",
-            base!(),
+            basis_run!(),
             " FROM run AS open JOIN entry ON entry.run = open.no AND entry.seq = 0 WHERE open.ended IS NULL UNION SELECT ",
-            base!(),
+            basis_run!(),
             " FROM needed JOIN run AS earlier ON earlier.id = needed.base JOIN entry ON entry.run = earlier.no AND entry.seq = 0) \
              SELECT base FROM needed WHERE base IS NOT NULL)"
         )

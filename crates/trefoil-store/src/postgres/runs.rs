@@ -361,7 +361,7 @@ pub async fn reclaim_runs(s: &mut PostgresSession, now: u64) -> PostgresResult<u
     let free = concat!(
         free!(),
         "WHERE no IN (SELECT no FROM run WHERE owner IS NOT NULL AND ",
-        expired!("$1"),
+        lease_expired!("$1"),
         " ORDER BY no FOR UPDATE SKIP LOCKED)"
     );
     let freed = s.execute_statement(free, &[&int(now)]).await?;
