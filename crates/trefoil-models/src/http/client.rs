@@ -109,7 +109,7 @@ impl ModelHttpClient {
         }
         // The status is reported even if the body cannot be read.
         let text = response.read_to(LARGEST_REFUSAL).await.unwrap_or_default();
-        let error = refusal::of_status(endpoint, status, &text);
+        let error = refusal::error_of_status(endpoint, status, &text);
         Err(ModelError { retry_after_ms: retry_after_ms.or(error.retry_after_ms), ..error })
     }
 }

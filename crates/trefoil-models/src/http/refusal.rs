@@ -1,7 +1,8 @@
-//! A provider's errors: as the body of an error response, as the body of a success response, or within a stream.
+//! Reads a provider's errors: as the body of an error response, as the body of a success response, or within a stream.
 //!
 //! Gateways pass on errors of many providers in any protocol, so all protocols share one table of codes. An error in a
-//! success response without a known code is a failure of the server: what is wrong with a request has a code.
+//! success response without a known code counts as a failure of the server, which is worth a retry: errors that the request
+//! caused usually have a code.
 
 use reqwest::StatusCode;
 use serde_json::Value as Json;
@@ -14,26 +15,29 @@ use super::{ProviderEndpoint, advice};
 
 /// Maximum length of a server's message in an error.
 const LONGEST_MESSAGE: usize = 300;
-/// Longer waits count as this, which is more than any call may wait.
+/// Longer waits that a server requests are cut to one day, which is more than any call may wait.
 pub(super) const LONGEST_WAIT_MS: f64 = 86_400_000.0;
-/// The status of an error without a known code.
-const UNKNOWN: ModelErrorKind = ModelErrorKind::Status(503);
+/// What an error in a success response without a known code counts as.
+const UNKNOWN_CODE: ModelErrorKind = ModelErrorKind::Status(503);
 
-/// Where the code of an error is, in the order of precedence.
-const CODES: &[&str] = &["code", "status", "status_code", "statusCode", "error_code", "type", "__type"];
+/// Members of an error that may have its code, in the order of precedence.
+const CODE_MEMBERS: &[&str] = &["code", "status", "status_code", "statusCode", "error_code", "type", "__type"];
 
-/// Parts of codes, in snake case, and the statuses that they mean; `0`: the account has no credit. The first match counts.
+/// In the table of codes, in place of a status: the account has no credit.
+const NO_CREDIT: u16 = 0;
+
+/// Parts of codes, in snake case, and the HTTP statuses that they mean. The first match counts.
 ///
 /// OpenAI (<https://platform.openai.com/docs/guides/error-codes>), Anthropic (<https://docs.anthropic.com/en/api/errors>),
 /// Google's canonical codes (<https://cloud.google.com/apis/design/errors>), Amazon's exceptions, and those of gateways.
-const MEANINGS: &[(&str, u16)] = &[
-    ("insufficient_quota", 0),
-    ("insufficient_balance", 0),
-    ("insufficient_credit", 0),
-    ("insufficient_funds", 0),
-    ("exceeded_current_quota", 0),
-    ("credit_balance", 0),
-    ("billing", 0),
+const CODE_STATUSES: &[(&str, u16)] = &[
+    ("insufficient_quota", NO_CREDIT),
+    ("insufficient_balance", NO_CREDIT),
+    ("insufficient_credit", NO_CREDIT),
+    ("insufficient_funds", NO_CREDIT),
+    ("exceeded_current_quota", NO_CREDIT),
+    ("credit_balance", NO_CREDIT),
+    ("billing", NO_CREDIT),
     ("payment_required", 402),
     ("vector_store_timeout", 500),
     ("overloaded_error", 529),
@@ -89,33 +93,34 @@ const MEANINGS: &[(&str, u16)] = &[
 ];
 
 /// The error of a response with an error status.
-pub(super) fn of_status(endpoint: &ProviderEndpoint, status: StatusCode, body: &str) -> ModelError {
-    let said = match response_message(&endpoint.mask_credential(body)) {
-        Some(message) => message,
-        None => status.canonical_reason().unwrap_or_default().to_owned(),
-    };
-    let kind = ModelErrorKind::Status(status.as_u16());
+pub(super) fn error_of_status(endpoint: &ProviderEndpoint, status: StatusCode, body: &str) -> ModelError {
+    let status_kind = ModelErrorKind::Status(status.as_u16());
     let json: Option<Json> = read_json(body).ok();
     let error = json.as_ref().map(|json| json.get("error").unwrap_or(json));
-    let other = match error {
-        Some(error) if status.is_client_error() => more_than_status(error),
+    let body_kind = match error {
+        Some(error) if status.is_client_error() => more_precise_kind(error),
         _ => None,
     };
-    let instead = match other {
+    let right_status = match body_kind {
         Some(ModelErrorKind::Status(other)) if other != status.as_u16() => format!(" instead of {other}"),
         _ => String::new(),
     };
-    let what = format!("answered with {}{instead}: {said}", status.as_u16());
+    let reason = match response_message(&endpoint.mask_credential(body)) {
+        Some(message) => message,
+        None => status.canonical_reason().unwrap_or_default().to_owned(),
+    };
+    let message = format!("answered with {}{right_status}: {reason}", status.as_u16());
     let retry_after_ms = match error {
         Some(error) => retry_delay(error),
         None => None,
     };
-    let help = advice::find_advice(endpoint.provider, kind, body);
-    ModelError { retry_after_ms, help, ..endpoint.provider_error(other.unwrap_or(kind), &what) }
+    let help = advice::find_advice(endpoint.provider, status_kind, body);
+    ModelError { retry_after_ms, help, ..endpoint.provider_error(body_kind.unwrap_or(status_kind), &message) }
 }
 
-/// What an error means, if that says more than its status. Only these codes do.
-fn more_than_status(error: &Json) -> Option<ModelErrorKind> {
+/// What the body of an error says that is more precise than its status: that the key is invalid, or that the account has no credit.
+/// Other codes only repeat the status.
+fn more_precise_kind(error: &Json) -> Option<ModelErrorKind> {
     if let Some(kind) = detail_meaning(error) {
         return Some(kind);
     }
@@ -125,42 +130,43 @@ fn more_than_status(error: &Json) -> Option<ModelErrorKind> {
     }
 }
 
-/// Fails if a success response, or an event of one, is an error. `event`: its name.
+/// Fails if a success response, or an event of a stream, is an error. `event`: the name of the event, or empty.
 pub(super) fn check_for_error(endpoint: &ProviderEndpoint, event: &str, json: &Json) -> Result<(), ModelError> {
     match find_error(event, json) {
-        Some(error) => Err(of_error(endpoint, error)),
+        Some(error) => Err(error_of_json(endpoint, error)),
         None => Ok(()),
     }
 }
 
-/// An error in a success response.
-pub(super) fn of_error(endpoint: &ProviderEndpoint, error: &Json) -> ModelError {
-    let kind = detail_meaning(error).or_else(|| code_meaning(error)).unwrap_or(UNKNOWN);
+/// The error that this JSON describes, from a success response or a stream.
+pub(super) fn error_of_json(endpoint: &ProviderEndpoint, error: &Json) -> ModelError {
+    let kind = detail_meaning(error).or_else(|| code_meaning(error)).unwrap_or(UNKNOWN_CODE);
     let body = error.to_string();
-    let said = response_message(&endpoint.mask_credential(&body)).unwrap_or_default();
-    let advised = match kind {
+    let message = response_message(&endpoint.mask_credential(&body)).unwrap_or_default();
+    // The advice about missing credit is that for status 429, with which providers report it.
+    let advice_kind = match kind {
         ModelErrorKind::Credit => ModelErrorKind::Status(429),
         kind => kind,
     };
-    let help = advice::find_advice(endpoint.provider, advised, &body);
-    let error_of = endpoint.provider_error(kind, &format!("answered with an error: {said}"));
-    ModelError { retry_after_ms: retry_delay(error), help, ..error_of }
+    let help = advice::find_advice(endpoint.provider, advice_kind, &body);
+    let error_without_help = endpoint.provider_error(kind, &format!("answered with an error: {message}"));
+    ModelError { retry_after_ms: retry_delay(error), help, ..error_without_help }
 }
 
-/// The meaning of a code: a number, a number as text, or a word.
+/// The meaning of an error's code. A number counts before a word, wherever it is: it is more precise.
 fn code_meaning(error: &Json) -> Option<ModelErrorKind> {
-    let mut codes: Vec<&Json> = CODES.iter().filter_map(|name| error.get(*name)).collect();
+    let mut codes: Vec<&Json> = CODE_MEMBERS.iter().filter_map(|name| error.get(*name)).collect();
     if error.is_string() {
         codes.push(error);
     }
     for code in &codes {
-        if let Some(status) = number(code) {
+        if let Some(status) = status_number(code) {
             return Some(ModelErrorKind::Status(status));
         }
     }
     for code in codes {
         if let Json::String(word) = code
-            && let Some(kind) = meaning(word)
+            && let Some(kind) = word_meaning(word)
         {
             return Some(kind);
         }
@@ -168,8 +174,8 @@ fn code_meaning(error: &Json) -> Option<ModelErrorKind> {
     None
 }
 
-/// The number of a status, perhaps in text: `429`, `429 Too Many Requests`.
-fn number(code: &Json) -> Option<u16> {
+/// The error status in a code: `429` as a number or as text, or `429 Too Many Requests`. Other numbers are codes of the provider.
+fn status_number(code: &Json) -> Option<u16> {
     let number = match code {
         Json::String(text) => {
             let text = text.trim();
@@ -191,8 +197,8 @@ fn number(code: &Json) -> Option<u16> {
     if (400..600).contains(&number) { Some(number) } else { None }
 }
 
-/// What a word means. Sentences are no codes.
-fn meaning(word: &str) -> Option<ModelErrorKind> {
+/// What a code that is a word means, in any spelling: `rate_limit`, `RateLimit`, `rate-limit`. Sentences are not codes.
+fn word_meaning(word: &str) -> Option<ModelErrorKind> {
     if word.len() > 80 || word.trim().contains(char::is_whitespace) {
         return None;
     }
@@ -205,11 +211,8 @@ fn meaning(word: &str) -> Option<ModelErrorKind> {
         was_lower = c.is_lowercase();
         snake.push(if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '_' });
     }
-    let (_, status) = MEANINGS.iter().find(|(part, _)| snake.contains(part))?;
-    Some(match status {
-        0 => ModelErrorKind::Credit,
-        status => ModelErrorKind::Status(*status),
-    })
+    let (_, status) = CODE_STATUSES.iter().find(|(part, _)| snake.contains(part))?;
+    Some(if *status == NO_CREDIT { ModelErrorKind::Credit } else { ModelErrorKind::Status(*status) })
 }
 
 /// Google reports an invalid key as an invalid request, and says in the details what it is.
@@ -226,7 +229,7 @@ fn detail_meaning(error: &Json) -> Option<ModelErrorKind> {
 fn response_message(body: &str) -> Option<String> {
     let json = read_json::<Json>(body);
     let text = match &json {
-        Ok(json) => said_in(json).unwrap_or(body),
+        Ok(json) => find_message(json).unwrap_or(body),
         // HTML pages have no useful message.
         Err(_) if body.trim_start().starts_with('<') => return None,
         Err(_) => body,
@@ -236,18 +239,18 @@ fn response_message(body: &str) -> Option<String> {
         return None;
     }
     Some(match line.char_indices().nth(LONGEST_MESSAGE) {
-        Some((cut, _)) => format!("{}…", line.get(..cut).unwrap_or(&line)),
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or(&line)),
         None => line,
     })
 }
 
-/// Whether a server says something with this.
+/// Whether this JSON has an error message, wherever the server puts it.
 pub(super) fn has_message(json: &Json) -> bool {
-    said_in(json).is_some()
+    find_message(json).is_some()
 }
 
-/// Where servers of all protocols put the message of an error.
-const MESSAGES: &[&str] = &[
+/// Where servers of all protocols put the message of an error, as JSON pointers. The first one that is a text counts.
+const MESSAGE_POINTERS: &[&str] = &[
     "/error/message",
     "/error",
     "/message",
@@ -266,9 +269,9 @@ const MESSAGES: &[&str] = &[
     "",
 ];
 
-fn said_in(json: &Json) -> Option<&str> {
-    for path in MESSAGES {
-        if let Some(Json::String(text)) = json.pointer(path)
+fn find_message(json: &Json) -> Option<&str> {
+    for pointer in MESSAGE_POINTERS {
+        if let Some(Json::String(text)) = json.pointer(pointer)
             && !text.is_empty()
         {
             return Some(text);
@@ -277,7 +280,7 @@ fn said_in(json: &Json) -> Option<&str> {
     None
 }
 
-/// The wait in an error, where Google puts it: `{"details": [{"retryDelay": "34s"}]}`.
+/// The wait in milliseconds that an error requests, where Google puts it: `{"details": [{"retryDelay": "34s"}]}`.
 fn retry_delay(error: &Json) -> Option<u64> {
     let details = list_member(error, "details");
     let seconds = details.iter().find_map(|detail| text_member(detail, "retryDelay")?.strip_suffix('s'))?;
@@ -353,17 +356,17 @@ mod tests {
             (json!({"error_code": "TOO_MANY_REQUESTS"}), Status(429)),
             (json!({"code": "upstream_error"}), Status(502)),
             // No known code.
-            (json!({"code": 7}), UNKNOWN),
-            (json!({"code": "1302"}), UNKNOWN),
-            (json!({"code": "3.5"}), UNKNOWN),
-            (json!({"code": "429x"}), UNKNOWN),
-            (json!({"code": "E_FOO"}), UNKNOWN),
-            (json!({"message": "the rate_limit was reached"}), UNKNOWN),
-            (json!("upstream connect error or invalid header"), UNKNOWN),
-            (json!(true), UNKNOWN),
+            (json!({"code": 7}), UNKNOWN_CODE),
+            (json!({"code": "1302"}), UNKNOWN_CODE),
+            (json!({"code": "3.5"}), UNKNOWN_CODE),
+            (json!({"code": "429x"}), UNKNOWN_CODE),
+            (json!({"code": "E_FOO"}), UNKNOWN_CODE),
+            (json!({"message": "the rate_limit was reached"}), UNKNOWN_CODE),
+            (json!("upstream connect error or invalid header"), UNKNOWN_CODE),
+            (json!(true), UNKNOWN_CODE),
         ];
         for (error, kind) in table {
-            assert_eq!(detail_meaning(&error).or_else(|| code_meaning(&error)).unwrap_or(UNKNOWN), kind, "{error}");
+            assert_eq!(detail_meaning(&error).or_else(|| code_meaning(&error)).unwrap_or(UNKNOWN_CODE), kind, "{error}");
         }
     }
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value as Json};
 use super::members::text_member;
 
 /// Maximum length of a name. Providers accept letters, digits, `_` and `-`.
-const LONGEST_NAME: usize = 64;
+pub(super) const LONGEST_NAME: usize = 64;
 
 /// Converts a name to a form that providers accept.
 pub(super) fn to_wire_name(name: &str) -> String {

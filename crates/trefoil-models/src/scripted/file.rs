@@ -48,7 +48,7 @@ fn script<T>(
         }
         one => (vec![read(one, at)?], true),
     };
-    Ok(ScriptTurns { turns, endless, given: Mutex::default() })
+    Ok(ScriptTurns { turns, endless, used: Mutex::default() })
 }
 
 fn answer(json: &Json, at: &str) -> ScriptResult<ScriptedTurn<ScriptedAnswer>> {

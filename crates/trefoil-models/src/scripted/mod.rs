@@ -20,8 +20,9 @@
 //! ```
 //!
 //! A call is looked up by its full key (with or without `!TRY`), then by the label of its step, its agent, the labels
-//! around it from the inside out, and `*`. A list is used in the order of the calls. A resumed run goes on with the first
-//! answer that no call has used up; a failure of the script's own is an answer, too. If several calls with one name run concurrently, use their keys.
+//! around it from the inside out, and `*`. A list is used in the order of the calls. A resumed run continues with the first
+//! answer that no call has used; an `error` in the script counts as an answer, too. If calls with the same name run concurrently,
+//! their order is not fixed, so use their keys.
 
 mod file;
 
@@ -46,8 +47,8 @@ use trefoil_template::Value;
 
 /// The name that matches every call.
 const ANY: &str = "*";
-/// In the error of a call for which the script has no answer.
-const NOTHING: &str = "the script has no";
+/// The start of the error of a call for which the script has no answer. A resumed run recognizes such errors by it.
+const SCRIPT_HAS_NO: &str = "the script has no";
 
 /// Answers by name. It is also a host for the tools in the script.
 #[derive(Debug, Default)]
@@ -76,21 +77,21 @@ struct ScriptTurns<T> {
     turns: Vec<ScriptedTurn<T>>,
     /// Whether a single turn is used for every call, because it is not in a list.
     endless: bool,
-    given: Mutex<UsedTurns>,
+    used: Mutex<UsedTurns>,
 }
 
-/// The turns that are used up.
+/// Which turns calls have used.
 #[derive(Debug, Default)]
 struct UsedTurns {
-    /// Those of calls that ended before the run was resumed.
-    past: usize,
+    /// The number of turns of calls that ended before the run was resumed.
+    before_resume: usize,
     /// The index of the turn that each call got, by key.
     by_key: HashMap<String, usize>,
 }
 
 impl UsedTurns {
     fn count(&self) -> usize {
-        self.past + self.by_key.len()
+        self.before_resume + self.by_key.len()
     }
 }
 
@@ -116,32 +117,32 @@ struct ScriptedFailure {
 }
 
 impl<T: Clone> ScriptTurns<T> {
-    fn lock_given(&self) -> MutexGuard<'_, UsedTurns> {
-        self.given.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_used(&self) -> MutexGuard<'_, UsedTurns> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The turn for this call; `None` if there are no more.
+    /// The turn for the call with this key; `None` if there are no more. A call that asks again gets the same turn.
     fn turn(&self, key: &str) -> Option<&ScriptedTurn<T>> {
-        let mut given = self.lock_given();
-        let next = given.count();
-        let index = *given.by_key.entry(key.to_owned()).or_insert(next);
+        let mut used = self.lock_used();
+        let next = used.count();
+        let index = *used.by_key.entry(key.to_owned()).or_insert(next);
         if self.endless { self.turns.first() } else { self.turns.get(index) }
     }
 
-    /// The next turn is used up, unless the script had none.
-    fn recall(&self, error: Option<&RunError>) {
+    /// Counts a call that ended before the run was resumed: it used a turn, unless its error is that the script had none.
+    fn count_earlier_call(&self, error: Option<&RunError>) {
         match error {
-            Some(error) if error.message.contains(NOTHING) => {}
-            _ => self.lock_given().past += 1,
+            Some(error) if error.message.contains(SCRIPT_HAS_NO) => {}
+            _ => self.lock_used().before_resume += 1,
         }
     }
 
-    /// Tells which answers were not used.
-    fn tell_unused(&self, name: &str, lines: &mut Vec<String>) {
-        match self.turns.len().saturating_sub(self.lock_given().count()) {
-            0 => {}
-            1 => lines.push(format!("1 answer of the script for `{name}` was not used")),
-            n => lines.push(format!("{n} answers of the script for `{name}` were not used")),
+    /// The message for the answers that were not used, if there are any.
+    fn describe_unused(&self, name: &str) -> Option<String> {
+        match self.turns.len().saturating_sub(self.lock_used().count()) {
+            0 => None,
+            1 => Some(format!("1 answer of the script for `{name}` was not used")),
+            n => Some(format!("{n} answers of the script for `{name}` were not used")),
         }
     }
 }
@@ -191,15 +192,16 @@ impl Scripted {
     pub fn unused_answers(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for (name, turns) in &self.answers {
-            turns.tell_unused(name, &mut lines);
+            lines.extend(turns.describe_unused(name));
         }
         for (name, turns) in &self.tools {
-            turns.tell_unused(name, &mut lines);
+            lines.extend(turns.describe_unused(name));
         }
         lines
     }
 
-    fn find(&self, at: &CallSite<'_>, speaker: &str) -> Option<(&String, &ScriptTurns<ScriptedAnswer>)> {
+    /// The answers for a model call, and the name under which the script has them.
+    fn find_answers(&self, at: &CallSite<'_>, speaker: &str) -> Option<(&String, &ScriptTurns<ScriptedAnswer>)> {
         let mut names = vec![at.key.as_str(), at.key.without_try()];
         if let Some(label) = at.labels.last() {
             names.push(label);
@@ -213,7 +215,7 @@ impl Scripted {
     }
 }
 
-/// The message for a name of the script, if it is none of these.
+/// The message for a name in the script that the program does not have. Names that are keys are not checked.
 fn describe_unknown(name: &str, sort: &str, known: &[&str]) -> Option<String> {
     if known.contains(&name) || key::parse_key_parts(name).nth(1).is_some() {
         return None;
@@ -233,13 +235,13 @@ impl ModelProvider for Scripted {
         request: &ModelRequest,
         delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<ModelAnswer, ModelError> {
-        let setup = |message: String| ModelError::new(ModelErrorKind::Setup, message);
-        let Some((name, script)) = self.find(&at, &request.speaker) else {
-            return Err(setup(format!("{NOTHING} answer for agent `{}` at `{}`", request.speaker, at.key)));
+        let setup_error = |message: String| ModelError::new(ModelErrorKind::Setup, message);
+        let Some((name, turns)) = self.find_answers(&at, &request.speaker) else {
+            return Err(setup_error(format!("{SCRIPT_HAS_NO} answer for agent `{}` at `{}`", request.speaker, at.key)));
         };
-        let Some(turn) = script.turn(&at.key.0) else {
-            let n = script.turns.len();
-            return Err(setup(format!("{NOTHING} more answers for `{name}` (it has {n})")));
+        let Some(turn) = turns.turn(&at.key.0) else {
+            let n = turns.turns.len();
+            return Err(setup_error(format!("{SCRIPT_HAS_NO} more answers for `{name}` (it has {n})")));
         };
         at.meter.report_usage(Usage::default());
         if turn.delay_ms > 0 {
@@ -254,15 +256,16 @@ impl ModelProvider for Scripted {
                 let calls = answer.calls.clone();
                 Ok(ModelAnswer { calls, finish: answer.finish, ..ModelAnswer::new(answer.text.clone(), usage) })
             }
-            Err(f) => {
-                Err(ModelError { retry_after_ms: f.retry_after_ms, ..ModelError::new(f.kind, f.message.clone()) })
+            Err(failure) => {
+                let error = ModelError::new(failure.kind, failure.message.clone());
+                Err(ModelError { retry_after_ms: failure.retry_after_ms, ..error })
             }
         }
     }
 
     fn recall_model_call(&self, at: CallSite<'_>, request: &ModelRequest, error: Option<&RunError>) {
-        if let Some((_, script)) = self.find(&at, &request.speaker) {
-            script.recall(error);
+        if let Some((_, turns)) = self.find_answers(&at, &request.speaker) {
+            turns.count_earlier_call(error);
         }
     }
 
@@ -284,18 +287,18 @@ impl ToolHost for Scripted {
     }
 
     fn recall_tool_call(&self, _at: CallSite<'_>, request: &ToolRequest, error: Option<&RunError>) {
-        if let Some(script) = self.tools.get(&*request.name) {
-            script.recall(error);
+        if let Some(turns) = self.tools.get(&*request.name) {
+            turns.count_earlier_call(error);
         }
     }
 
     async fn call_tool(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
-        let Some(script) = self.tools.get(&*request.name) else {
-            return Err(ToolError::Failed(format!("{NOTHING} tool `{}`", request.name)));
+        let Some(turns) = self.tools.get(&*request.name) else {
+            return Err(ToolError::Failed(format!("{SCRIPT_HAS_NO} tool `{}`", request.name)));
         };
-        let Some(turn) = script.turn(&at.key.0) else {
-            let (name, n) = (&request.name, script.turns.len());
-            return Err(ToolError::Failed(format!("{NOTHING} more answers for `{name}` (it has {n})")));
+        let Some(turn) = turns.turn(&at.key.0) else {
+            let (name, n) = (&request.name, turns.turns.len());
+            return Err(ToolError::Failed(format!("{SCRIPT_HAS_NO} more answers for `{name}` (it has {n})")));
         };
         if turn.delay_ms > 0 {
             tokio::time::sleep(Duration::from_millis(turn.delay_ms)).await;

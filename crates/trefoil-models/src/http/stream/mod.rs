@@ -144,7 +144,7 @@ impl HttpModel {
                 _ if event.data.trim().is_empty() && event.name != sse::ERROR => {}
                 Ok(json) => self.read_event(&event, &json, partial, delta)?,
                 Err(_) if event.name == sse::ERROR => {
-                    return Err(refusal::of_error(&self.endpoint, &event.data.as_str().into()));
+                    return Err(refusal::error_of_json(&self.endpoint, &event.data.as_str().into()));
                 }
                 Err(_) if has_ended => {}
                 Err(error) => return Err(error),
@@ -182,7 +182,7 @@ impl HttpModel {
         if shape == EventShape::Strange {
             // What a server sends instead of its protocol is the reason why it does not go on.
             let is_error = partial.stream.is_recognized() || refusal::has_message(json);
-            return Err(if is_error { refusal::of_error(&self.endpoint, json) } else { self.foreign() });
+            return Err(if is_error { refusal::error_of_json(&self.endpoint, json) } else { self.foreign() });
         }
         self.endpoint.read_event(kind, json, partial, delta)?;
         if partial.answer.calls.is_overfull() {

@@ -5,14 +5,14 @@ use serde_json::{Value as Json, json};
 use super::*;
 
 /// The calls of a stream, as `name(arguments)`.
-fn calls(face: Face, events: &[Json]) -> String {
-    let end = [Act::Reason, Act::Last].into_iter().filter_map(|one| act(face, one, 0));
-    called(face, &events.iter().map(|event| sent(face, event)).chain(end).collect::<String>())
+fn calls(protocol: Protocol, events: &[Json]) -> String {
+    let end = [Act::Reason, Act::Last].into_iter().filter_map(|one| act(protocol, one, 0));
+    called(protocol, &events.iter().map(|event| encode_event(protocol, event)).chain(end).collect::<String>())
 }
 
 /// The calls of this stream.
-fn called(face: Face, stream: &str) -> String {
-    match read(face, &[stream.as_bytes()], End::Body, &names(&["echo", "get_time", "get_date"])) {
+fn called(protocol: Protocol, stream: &str) -> String {
+    match read(protocol, &[stream.as_bytes()], End::Body, &names(&["echo", "get_time", "get_date"])) {
         Ok(answer) => {
             let shown = |call: &trefoil_runtime::ModelToolCall| format!("{}({})", call.name, call.arguments.to_json());
             answer.calls.iter().map(shown).collect::<Vec<_>>().join(" ")
@@ -101,19 +101,19 @@ fn pieces_of_calls_find_their_calls_however_servers_count() {
             json!({"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]})
         };
         let events: Vec<Json> = pieces.iter().map(chat).collect();
-        assert_eq!(calls(Face::Chat, &events), expected, "{name}");
+        assert_eq!(calls(Protocol::Chat, &events), expected, "{name}");
         // Several pieces in one event.
         let mut together = events[0].clone();
         let all: Vec<Json> = events.iter().map(|e| e["choices"][0]["delta"]["tool_calls"][0].clone()).collect();
         together["choices"][0]["delta"]["tool_calls"] = json!(all);
-        assert_eq!(calls(Face::Chat, &[together]), expected, "{name}, in one event");
+        assert_eq!(calls(Protocol::Chat, &[together]), expected, "{name}, in one event");
         let cohere = |(index, id, name, arguments): &Piece<'_>| {
             let kind = if name.is_some() { "tool-call-start" } else { "tool-call-delta" };
             let call = json!({"id": id, "function": {"name": name, "arguments": arguments}});
             json!({"type": kind, "index": index, "delta": {"message": {"tool_calls": call}}})
         };
         let events: Vec<Json> = pieces.iter().map(cohere).collect();
-        assert_eq!(calls(Face::Cohere, &events), expected, "{name}, Cohere");
+        assert_eq!(calls(Protocol::Cohere, &events), expected, "{name}, Cohere");
         tried += 3;
     }
     assert_eq!(tried, 123);
@@ -140,13 +140,13 @@ fn arguments_that_are_no_text_are_not_lost() {
         json!({"type": "content_block_start", "index": 0, "content_block": block})
     };
     type Event<'a> = &'a dyn Fn(&Json) -> Json;
-    let faces: [(Face, Event<'_>); 6] = [
-        (Face::Chat, &chat),
-        (Face::Cohere, &cohere),
-        (Face::Responses, &responses),
-        (Face::Gemini, &gemini),
-        (Face::Ollama, &ollama),
-        (Face::Messages, &messages),
+    let faces: [(Protocol, Event<'_>); 6] = [
+        (Protocol::Chat, &chat),
+        (Protocol::Cohere, &cohere),
+        (Protocol::Responses, &responses),
+        (Protocol::Gemini, &gemini),
+        (Protocol::Ollama, &ollama),
+        (Protocol::Messages, &messages),
     ];
     let table = [
         (json!({"text": "a"}), r#"echo({"text":"a"})"#),
@@ -160,9 +160,9 @@ fn arguments_that_are_no_text_are_not_lost() {
         (json!(7), r#"echo("7")"#),
         (json!("null"), r#"echo("null")"#),
     ];
-    for (face, event) in faces {
+    for (protocol, event) in faces {
         for (arguments, expected) in &table {
-            assert_eq!(calls(face, &[event(arguments)]), *expected, "{face:?} {arguments}");
+            assert_eq!(calls(protocol, &[event(arguments)]), *expected, "{protocol:?} {arguments}");
         }
     }
 }
@@ -176,23 +176,23 @@ fn blocks_of_anthropic_start_with_any_input() {
     let delta = |index: Json, part: Json| json!({"type": "content_block_delta", "index": index, "delta": {"type": "input_json_delta", "partial_json": part}});
     let one = r#"echo({"text":"a"})"#;
     for input in [json!({}), json!(null), json!(""), json!({"text": "stale"}), json!("{}")] {
-        assert_eq!(calls(Face::Messages, &[start(input.clone()), delta(json!(1), json!(A))]), one, "{input}");
+        assert_eq!(calls(Protocol::Messages, &[start(input.clone()), delta(json!(1), json!(A))]), one, "{input}");
         let object = delta(json!(1), json!({"text": "a"}));
-        assert_eq!(calls(Face::Messages, &[start(input.clone()), object]), one, "{input}, then an object");
+        assert_eq!(calls(Protocol::Messages, &[start(input.clone()), object]), one, "{input}, then an object");
         // Deltas without an index, or under another one.
-        assert_eq!(calls(Face::Messages, &[start(input.clone()), delta(Json::Null, json!(A))]), one, "{input}");
-        assert_eq!(calls(Face::Messages, &[start(input.clone()), delta(json!(7), json!(A))]), one, "{input}");
+        assert_eq!(calls(Protocol::Messages, &[start(input.clone()), delta(Json::Null, json!(A))]), one, "{input}");
+        assert_eq!(calls(Protocol::Messages, &[start(input.clone()), delta(json!(7), json!(A))]), one, "{input}");
         let parts = [
             start(input),
             delta(json!(1), json!("")),
             delta(json!(1), json!(&A[..4])),
             delta(json!(1), json!(&A[4..])),
         ];
-        assert_eq!(calls(Face::Messages, &parts), one);
+        assert_eq!(calls(Protocol::Messages, &parts), one);
     }
-    assert_eq!(calls(Face::Messages, &[start(json!({"text": "a"}))]), one, "it counts if nothing follows");
-    assert_eq!(calls(Face::Messages, &[start(json!({"text": "a"})), delta(json!(1), json!(""))]), one);
-    assert_eq!(calls(Face::Messages, &[delta(json!(1), json!(A))]), "Status(503)", "a call without a name");
+    assert_eq!(calls(Protocol::Messages, &[start(json!({"text": "a"}))]), one, "it counts if nothing follows");
+    assert_eq!(calls(Protocol::Messages, &[start(json!({"text": "a"})), delta(json!(1), json!(""))]), one);
+    assert_eq!(calls(Protocol::Messages, &[delta(json!(1), json!(A))]), "Status(503)", "a call without a name");
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn the_fuller_form_of_a_call_counts_whichever_event_brings_it() {
         ("arguments alone", vec![part("delta", zero, A)], "Status(503)"),
     ];
     for (name, events, expected) in table {
-        assert_eq!(calls(Face::Responses, &events), expected, "{name}");
+        assert_eq!(calls(Protocol::Responses, &events), expected, "{name}");
     }
 }
 
@@ -286,35 +286,35 @@ fn the_calls_of_all_choices_count() {
     let rest =
         |index: u64, text: &str| choice(index, json!({"tool_calls": [{"index": 0, "function": {"arguments": text}}]}));
     let apart = [&first, &second, &rest(0, &A[6..]), &rest(1, &B[6..])].map(|choice| json!({"choices": [choice]}));
-    assert_eq!(calls(Face::Chat, &apart), two);
+    assert_eq!(calls(Protocol::Chat, &apart), two);
     let together = [json!({"choices": [first, second]}), json!({"choices": [rest(0, &A[6..]), rest(1, &B[6..])]})];
-    assert_eq!(calls(Face::Chat, &together), two);
-    let stream: String = apart.iter().map(|event| sent(Face::Chat, event)).collect();
+    assert_eq!(calls(Protocol::Chat, &together), two);
+    let stream: String = apart.iter().map(|event| encode_event(Protocol::Chat, event)).collect();
     let stream = stream + "data: [DONE]\n\n";
-    assert_eq!(read(Face::Chat, &[stream.as_bytes()], End::Body, &names(&[])).unwrap().text, "I look.");
+    assert_eq!(read(Protocol::Chat, &[stream.as_bytes()], End::Body, &names(&[])).unwrap().text, "I look.");
 }
 
 /// The events that begin a call of `echo`, with a part of its arguments.
-fn begun(face: Face, arguments: &str) -> Option<Vec<Json>> {
+fn begun(protocol: Protocol, arguments: &str) -> Option<Vec<Json>> {
     let function = json!({"name": "echo", "arguments": arguments});
-    Some(match face {
-        Face::Chat => {
+    Some(match protocol {
+        Protocol::Chat => {
             vec![
                 json!({"choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, "id": "A", "function": function}]}}]}),
             ]
         }
-        Face::Cohere => {
+        Protocol::Cohere => {
             let call = json!({"id": "A", "function": function});
             vec![json!({"type": "tool-call-start", "index": 0, "delta": {"message": {"tool_calls": call}}})]
         }
-        Face::Messages => {
+        Protocol::Messages => {
             let block = json!({"type": "tool_use", "id": "A", "name": "echo", "input": {}});
             let start = json!({"type": "content_block_start", "index": 0, "content_block": block});
             let delta = json!({"type": "input_json_delta", "partial_json": arguments});
             let piece = json!({"type": "content_block_delta", "index": 0, "delta": delta});
             if arguments.is_empty() { vec![start] } else { vec![start, piece] }
         }
-        Face::Responses => {
+        Protocol::Responses => {
             let item = json!({"type": "function_call", "call_id": "A", "name": "echo", "arguments": "", "status": "in_progress"});
             let added = json!({"type": "response.output_item.added", "output_index": 0, "item": item});
             let piece =
@@ -322,45 +322,45 @@ fn begun(face: Face, arguments: &str) -> Option<Vec<Json>> {
             if arguments.is_empty() { vec![added] } else { vec![added, piece] }
         }
         // Their calls arrive whole.
-        Face::Gemini | Face::Ollama => return None,
+        Protocol::Gemini | Protocol::Ollama => return None,
     })
 }
 
 #[test]
 fn a_call_whose_arguments_never_ended_is_never_made() {
     let mut tried = 0;
-    for face in FACES {
-        let last = match face {
-            Face::Cohere => sent(face, &json!({"type": "message-end", "delta": {}})),
-            Face::Gemini | Face::Ollama => continue,
-            _ => act(face, Act::Last, 0).unwrap(),
+    for protocol in PROTOCOLS {
+        let last = match protocol {
+            Protocol::Cohere => encode_event(protocol, &json!({"type": "message-end", "delta": {}})),
+            Protocol::Gemini | Protocol::Ollama => continue,
+            _ => act(protocol, Act::Last, 0).unwrap(),
         };
         for cut in 0..=A.len() {
-            let events = begun(face, &A[..cut]).unwrap();
-            let stream: String = events.iter().map(|event| sent(face, event)).collect();
+            let events = begun(protocol, &A[..cut]).unwrap();
+            let stream: String = events.iter().map(|event| encode_event(protocol, event)).collect();
             let expected = if cut == A.len() { r#"echo({"text":"a"})"# } else { "Network" };
-            assert_eq!(called(face, &format!("{stream}{last}")), expected, "{face:?} {cut}");
+            assert_eq!(called(protocol, &format!("{stream}{last}")), expected, "{protocol:?} {cut}");
             // The same after a call that is whole.
-            let first = act(face, Act::Call, 7).unwrap();
-            let both = called(face, &format!("{first}{stream}{last}"));
-            assert_eq!(both == "Network", cut < A.len(), "{face:?} {cut}: {both}");
+            let first = act(protocol, Act::Call, 7).unwrap();
+            let both = called(protocol, &format!("{first}{stream}{last}"));
+            assert_eq!(both == "Network", cut < A.len(), "{protocol:?} {cut}: {both}");
             // A reason that nobody knows says nothing about the calls.
-            if let Some(strange) = act(face, Act::Strange, 1) {
-                assert_eq!(called(face, &format!("{stream}{strange}{last}")), expected, "{face:?} {cut}");
+            if let Some(strange) = act(protocol, Act::Strange, 1) {
+                assert_eq!(called(protocol, &format!("{stream}{strange}{last}")), expected, "{protocol:?} {cut}");
             }
             tried += 1;
         }
         // Where the end is said, there are no arguments.
-        let stream: String = begun(face, "").unwrap().iter().map(|event| sent(face, event)).collect();
-        let said = match face {
-            Face::Responses => {
+        let stream: String = begun(protocol, "").unwrap().iter().map(|event| encode_event(protocol, event)).collect();
+        let said = match protocol {
+            Protocol::Responses => {
                 let item = json!({"type": "function_call", "call_id": "A", "name": "echo", "arguments": ""});
-                sent(face, &json!({"type": "response.output_item.done", "output_index": 0, "item": item})) + &last
+                encode_event(protocol, &json!({"type": "response.output_item.done", "output_index": 0, "item": item})) + &last
             }
-            Face::Cohere => act(face, Act::Last, 0).unwrap(),
-            _ => act(face, Act::Reason, 0).unwrap() + &last,
+            Protocol::Cohere => act(protocol, Act::Last, 0).unwrap(),
+            _ => act(protocol, Act::Reason, 0).unwrap() + &last,
         };
-        assert_eq!(called(face, &format!("{stream}{said}")), "echo({})", "{face:?}");
+        assert_eq!(called(protocol, &format!("{stream}{said}")), "echo({})", "{protocol:?}");
     }
     assert_eq!(tried, 4 * 13);
 }
@@ -369,21 +369,21 @@ fn a_call_whose_arguments_never_ended_is_never_made() {
 fn an_item_that_is_incomplete_is_no_call() {
     let item = |status: &str, arguments: &str| json!({"type": "function_call", "call_id": "A", "name": "echo", "arguments": arguments, "status": status});
     let done = |item: &Json| {
-        sent(Face::Responses, &json!({"type": "response.output_item.done", "output_index": 0, "item": item}))
+        encode_event(Protocol::Responses, &json!({"type": "response.output_item.done", "output_index": 0, "item": item}))
     };
     let completed = |output: Json| {
-        sent(
-            Face::Responses,
+        encode_event(
+            Protocol::Responses,
             &json!({"type": "response.completed", "response": {"status": "completed", "output": output}}),
         )
     };
     for arguments in ["", "{}", A] {
         let (torn, whole) = (item("incomplete", arguments), item("completed", arguments));
-        assert_eq!(called(Face::Responses, &(done(&torn) + &completed(json!([])))), "Network", "{arguments}");
-        assert!(called(Face::Responses, &(done(&whole) + &completed(json!([])))).starts_with("echo({"));
-        assert!(called(Face::Responses, &completed(json!([whole.clone()]))).starts_with("echo({"));
+        assert_eq!(called(Protocol::Responses, &(done(&torn) + &completed(json!([])))), "Network", "{arguments}");
+        assert!(called(Protocol::Responses, &(done(&whole) + &completed(json!([])))).starts_with("echo({"));
+        assert!(called(Protocol::Responses, &completed(json!([whole.clone()]))).starts_with("echo({"));
         let answer =
-            read(Face::Responses, &[completed(json!([torn])).as_bytes()], End::Body, &names(&["echo"])).unwrap();
+            read(Protocol::Responses, &[completed(json!([torn])).as_bytes()], End::Body, &names(&["echo"])).unwrap();
         assert_eq!(answer.finish, Some(trefoil_runtime::FinishReason::Length), "{arguments}");
     }
 }

@@ -6,14 +6,14 @@ use super::*;
 
 /// Streams with their text. If a server repeats its finish reason in every piece, a part of its stream cannot be told
 /// from a whole one that ends in the same way; such streams are only cut in two, not off.
-fn streams() -> Vec<(Face, String, &'static str, bool)> {
+fn streams() -> Vec<(Protocol, String, &'static str, bool)> {
     let mut all = Vec::new();
-    for face in FACES {
+    for protocol in PROTOCOLS {
         use Act::*;
         let mut add = |acts: &[Act], text: &'static str, steady: bool| {
-            let parts: Option<Vec<String>> = acts.iter().enumerate().map(|(at, one)| act(face, *one, at)).collect();
+            let parts: Option<Vec<String>> = acts.iter().enumerate().map(|(at, one)| act(protocol, *one, at)).collect();
             let parts = parts.map(|parts| parts.concat()).filter(|parts| !parts.is_empty());
-            all.extend(parts.map(|parts| (face, parts, text, steady)));
+            all.extend(parts.map(|parts| (protocol, parts, text, steady)));
         };
         add(&[Text, Text, Reason], "<0><1>", true);
         add(&[Text, Reason, Counted], "<0>", true);
@@ -30,8 +30,8 @@ fn streams() -> Vec<(Face, String, &'static str, bool)> {
         add(&[Text, Strange], "<0>", true);
         add(&[Call, Call, Last], "", true);
     }
-    let crlf = act(Face::Chat, Act::Text, 0).unwrap() + &act(Face::Chat, Act::Reason, 1).unwrap();
-    all.push((Face::Chat, format!("\u{feff}: hi\n\n{crlf}").replace('\n', "\r\n"), "<0>", true));
+    let crlf = act(Protocol::Chat, Act::Text, 0).unwrap() + &act(Protocol::Chat, Act::Reason, 1).unwrap();
+    all.push((Protocol::Chat, format!("\u{feff}: hi\n\n{crlf}").replace('\n', "\r\n"), "<0>", true));
     all.extend(recorded());
     all
 }
@@ -39,11 +39,11 @@ fn streams() -> Vec<(Face, String, &'static str, bool)> {
 /// The forms in which the providers' own servers stream.
 ///
 /// reason: a table of recorded events.
-fn recorded() -> Vec<(Face, String, &'static str, bool)> {
+fn recorded() -> Vec<(Protocol, String, &'static str, bool)> {
     let named = |events: &[(&str, Json)]| -> String {
         events.iter().map(|(name, data)| format!("event: {name}\ndata: {data}\n\n")).collect()
     };
-    let plain = |face: Face, events: &[Json]| -> String { events.iter().map(|event| sent(face, event)).collect() };
+    let plain = |protocol: Protocol, events: &[Json]| -> String { events.iter().map(|event| encode_event(protocol, event)).collect() };
     let chunk = |delta: Json, reason: Json| {
         json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m", "system_fingerprint": "f",
             "choices": [{"index": 0, "delta": delta, "logprobs": null, "finish_reason": reason}], "usage": null})
@@ -127,13 +127,13 @@ fn recorded() -> Vec<(Face, String, &'static str, bool)> {
     ];
     let text = "Grüß Gott 🌞";
     vec![
-        (Face::Chat, plain(Face::Chat, &openai) + "data: [DONE]\n\n", text, true),
-        (Face::Chat, plain(Face::Chat, &mistral) + "data: [DONE]\n\n", text, true),
-        (Face::Messages, named(&anthropic), text, true),
-        (Face::Gemini, plain(Face::Gemini, &gemini), text, true),
-        (Face::Responses, named(&responses), text, true),
-        (Face::Cohere, named(&cohere) + "data: [DONE]\n\n", text, true),
-        (Face::Ollama, plain(Face::Ollama, &ollama), text, true),
+        (Protocol::Chat, plain(Protocol::Chat, &openai) + "data: [DONE]\n\n", text, true),
+        (Protocol::Chat, plain(Protocol::Chat, &mistral) + "data: [DONE]\n\n", text, true),
+        (Protocol::Messages, named(&anthropic), text, true),
+        (Protocol::Gemini, plain(Protocol::Gemini, &gemini), text, true),
+        (Protocol::Responses, named(&responses), text, true),
+        (Protocol::Cohere, named(&cohere) + "data: [DONE]\n\n", text, true),
+        (Protocol::Ollama, plain(Protocol::Ollama, &ollama), text, true),
     ]
 }
 
@@ -145,16 +145,16 @@ mod hunt {
     fn streams_may_be_cut_at_every_byte() {
         let names = names(&["echo"]);
         let (mut two, mut off) = (0, 0);
-        for (face, stream, text, steady) in streams() {
+        for (protocol, stream, text, steady) in streams() {
             let bytes = stream.as_bytes();
-            let whole = read(face, &[bytes], End::Body, &names);
-            assert_eq!(whole.as_ref().map(|answer| &*answer.text), Ok(text), "{face:?} {stream}");
+            let whole = read(protocol, &[bytes], End::Body, &names);
+            assert_eq!(whole.as_ref().map(|answer| &*answer.text), Ok(text), "{protocol:?} {stream}");
             let calls = whole.as_ref().map(|answer| answer.calls.len());
             let one_by_one: Vec<&[u8]> = bytes.chunks(1).collect();
-            assert_eq!(read(face, &one_by_one, End::Body, &names), whole, "{face:?} {stream}");
+            assert_eq!(read(protocol, &one_by_one, End::Body, &names), whole, "{protocol:?} {stream}");
             for cut in 0..=bytes.len() {
                 let (first, second) = bytes.split_at(cut);
-                assert_eq!(read(face, &[first, second], End::Body, &names), whole, "{face:?} at {cut}: {stream}");
+                assert_eq!(read(protocol, &[first, second], End::Body, &names), whole, "{protocol:?} at {cut}: {stream}");
                 two += 1;
                 // Between two events such a stream may be whole; within one it never is.
                 let within =
@@ -165,12 +165,12 @@ mod hunt {
                 for end in ENDS {
                     off += 1;
                     // Nothing but the whole answer, or an error.
-                    if let Ok(answer) = read(face, &[first], end, &names) {
+                    if let Ok(answer) = read(protocol, &[first], end, &names) {
                         let came = (Ok(&*answer.text), Ok(answer.calls.len()));
                         assert_eq!(
                             came,
                             (Ok::<_, &ModelError>(text), calls.map_err(|_| ())),
-                            "{face:?} at {cut}, {end:?}: {stream}"
+                            "{protocol:?} at {cut}, {end:?}: {stream}"
                         );
                     }
                 }

@@ -7,7 +7,7 @@ mod ends;
 mod parts;
 mod proofs;
 mod shapes;
-mod words;
+mod finish_reasons;
 
 use std::sync::OnceLock;
 
@@ -21,9 +21,9 @@ use crate::http::tools::ToolWireNames;
 use crate::http::{ModelHttpClient, create_endpoint};
 use crate::vendors::{VendorProtocol, find_vendor};
 
-/// A protocol.
+/// The protocols of providers.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Face {
+enum Protocol {
     Chat,
     Responses,
     Messages,
@@ -32,10 +32,10 @@ enum Face {
     Ollama,
 }
 
-const FACES: [Face; 6] = [Face::Chat, Face::Responses, Face::Messages, Face::Gemini, Face::Cohere, Face::Ollama];
+const PROTOCOLS: [Protocol; 6] = [Protocol::Chat, Protocol::Responses, Protocol::Messages, Protocol::Gemini, Protocol::Cohere, Protocol::Ollama];
 
-/// Protocols whose finish reason is not in the last event.
-const WORDY: [Face; 3] = [Face::Chat, Face::Messages, Face::Gemini];
+/// Protocols that send the finish reason before the last event of a stream.
+const REASON_BEFORE_LAST: [Protocol; 3] = [Protocol::Chat, Protocol::Messages, Protocol::Gemini];
 
 /// The end of a stream.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,28 +48,28 @@ enum End {
 
 const ENDS: [End; 4] = [End::Body, End::Closed, End::Cut, End::Silence];
 
-fn model(face: Face) -> &'static HttpModel {
-    static MODELS: OnceLock<Vec<(Face, HttpModel)>> = OnceLock::new();
+fn model(protocol: Protocol) -> &'static HttpModel {
+    static MODELS: OnceLock<Vec<(Protocol, HttpModel)>> = OnceLock::new();
     let all = || {
         let client = ModelHttpClient::new().unwrap();
-        FACES.map(|face| (face, new_model(face, client.clone()))).into()
+        PROTOCOLS.map(|protocol| (protocol, new_model(protocol, client.clone()))).into()
     };
-    MODELS.get_or_init(all).iter().find(|(of, _)| *of == face).map(|(_, model)| model).unwrap()
+    MODELS.get_or_init(all).iter().find(|(of, _)| *of == protocol).map(|(_, model)| model).unwrap()
 }
 
-fn new_model(face: Face, client: ModelHttpClient) -> HttpModel {
-    let name = match face {
-        Face::Chat | Face::Responses => "openai",
-        Face::Messages => "anthropic",
-        Face::Gemini => "google",
-        Face::Cohere => "cohere",
-        Face::Ollama => "ollama",
+fn new_model(protocol: Protocol, client: ModelHttpClient) -> HttpModel {
+    let name = match protocol {
+        Protocol::Chat | Protocol::Responses => "openai",
+        Protocol::Messages => "anthropic",
+        Protocol::Gemini => "google",
+        Protocol::Cohere => "cohere",
+        Protocol::Ollama => "ollama",
     };
-    let protocol = match face {
-        Face::Responses => VendorProtocol::Responses { path: "/v1" },
+    let vendor_protocol = match protocol {
+        Protocol::Responses => VendorProtocol::Responses { path: "/v1" },
         _ => find_vendor(name).unwrap().protocol.for_address(&ProviderAddress::parse("http://h").unwrap()),
     };
-    let endpoint = create_endpoint(name, protocol, "http://h", None).unwrap();
+    let endpoint = create_endpoint(name, vendor_protocol, "http://h", None).unwrap();
     HttpModel::new(client, endpoint)
 }
 
@@ -79,9 +79,9 @@ fn names(tools: &[&str]) -> ToolWireNames {
 }
 
 /// Reads a stream that arrives in these chunks. Whatever is not over at the end is an error.
-fn read(face: Face, chunks: &[&[u8]], end: End, names: &ToolWireNames) -> Result<ModelAnswer, ModelError> {
-    let model = model(face);
-    let mut decoder = if face == Face::Ollama { sse::SseDecoder::of_lines() } else { sse::SseDecoder::default() };
+fn read(protocol: Protocol, chunks: &[&[u8]], end: End, names: &ToolWireNames) -> Result<ModelAnswer, ModelError> {
+    let model = model(protocol);
+    let mut decoder = if protocol == Protocol::Ollama { sse::SseDecoder::of_lines() } else { sse::SseDecoder::default() };
     let mut partial = PartialCall::default();
     partial.answer.calls = CallAssembly::for_tools(names);
     for chunk in chunks {
@@ -100,14 +100,15 @@ fn read(face: Face, chunks: &[&[u8]], end: End, names: &ToolWireNames) -> Result
 }
 
 /// Reads an answer that is not streamed.
-fn read_whole(face: Face, json: &Json, names: &ToolWireNames) -> Result<ModelAnswer, ModelError> {
-    let model = model(face);
+fn read_whole(protocol: Protocol, json: &Json, names: &ToolWireNames) -> Result<ModelAnswer, ModelError> {
+    let model = model(protocol);
     let answer = model.endpoint.read_answer(json)?;
     model.settle(&mut PartialCall { answer, ..PartialCall::default() }, names)
 }
 
-fn sent(face: Face, event: &Json) -> String {
-    if face == Face::Ollama { format!("{event}\n") } else { format!("data: {event}\n\n") }
+/// The text that a server sends for an event.
+fn encode_event(protocol: Protocol, event: &Json) -> String {
+    if protocol == Protocol::Ollama { format!("{event}\n") } else { format!("data: {event}\n\n") }
 }
 
 /// The data of an event.
@@ -162,14 +163,14 @@ const NONE: [&str; 5] = ["", "null", "NULL", "FINISH_REASON_UNSPECIFIED", " none
 /// The events of an act; `at` tells the pieces apart.
 ///
 /// reason: a table of six protocols.
-fn act(face: Face, act: Act, at: usize) -> Option<String> {
+fn act(protocol: Protocol, act: Act, at: usize) -> Option<String> {
     let text = format!("<{at}>");
     let text = if matches!(act, Act::Text | Act::Both | Act::TextEmpty) { text } else { String::new() };
     let none = NONE[at % NONE.len()];
-    let reason = match (act, face) {
-        (Act::Both | Act::Reason, Face::Chat) => json!("stop"),
-        (Act::Both | Act::Reason, Face::Messages) => json!("end_turn"),
-        (Act::Both | Act::Reason, Face::Gemini) => json!("STOP"),
+    let reason = match (act, protocol) {
+        (Act::Both | Act::Reason, Protocol::Chat) => json!("stop"),
+        (Act::Both | Act::Reason, Protocol::Messages) => json!("end_turn"),
+        (Act::Both | Act::Reason, Protocol::Gemini) => json!("STOP"),
         (Act::Empty | Act::TextEmpty, _) => json!(none),
         (Act::Strange, _) => json!("something_new"),
         (Act::Both | Act::Reason, _) => return None,
@@ -177,41 +178,41 @@ fn act(face: Face, act: Act, at: usize) -> Option<String> {
     };
     let error = json!({"error": {"message": "out of memory", "code": 500}});
     let id = format!("c{at}");
-    let events = match (face, act) {
-        (Face::Chat | Face::Gemini | Face::Ollama, Act::Failure) => vec![error],
-        (Face::Chat, Act::Last) => return Some("data: [DONE]\n\n".to_owned()),
-        (Face::Chat, Act::Counted) => {
+    let events = match (protocol, act) {
+        (Protocol::Chat | Protocol::Gemini | Protocol::Ollama, Act::Failure) => vec![error],
+        (Protocol::Chat, Act::Last) => return Some("data: [DONE]\n\n".to_owned()),
+        (Protocol::Chat, Act::Counted) => {
             vec![json!({"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 3}})]
         }
-        (Face::Chat, Act::Call) => {
+        (Protocol::Chat, Act::Call) => {
             let call = json!({"index": at, "id": id, "function": {"name": "echo", "arguments": "{}"}});
             vec![json!({"choices": [{"index": 0, "delta": {"tool_calls": [call]}, "finish_reason": null}]})]
         }
-        (Face::Chat, Act::Thought) => vec![json!({"choices": [{"delta": {"reasoning_content": "hm"}}]})],
-        (Face::Chat, _) => {
+        (Protocol::Chat, Act::Thought) => vec![json!({"choices": [{"delta": {"reasoning_content": "hm"}}]})],
+        (Protocol::Chat, _) => {
             vec![json!({"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": reason}]})]
         }
-        (Face::Gemini, Act::Last) => return None,
-        (Face::Gemini, Act::Counted) => {
+        (Protocol::Gemini, Act::Last) => return None,
+        (Protocol::Gemini, Act::Counted) => {
             vec![json!({"usageMetadata": {"promptTokenCount": 5, "candidatesTokenCount": 3}})]
         }
-        (Face::Gemini, Act::Call) => {
+        (Protocol::Gemini, Act::Call) => {
             vec![json!({"candidates": [{"content": {"parts": [{"functionCall": {"name": "echo", "args": {}}}]}}]})]
         }
-        (Face::Gemini, Act::Thought) => {
+        (Protocol::Gemini, Act::Thought) => {
             vec![json!({"candidates": [{"content": {"parts": [{"text": "hm", "thought": true}]}}]})]
         }
-        (Face::Gemini, _) => {
+        (Protocol::Gemini, _) => {
             vec![json!({"candidates": [{"content": {"parts": [{"text": text}]}, "finishReason": reason}]})]
         }
-        (Face::Messages, Act::Failure) => {
+        (Protocol::Messages, Act::Failure) => {
             vec![json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})]
         }
-        (Face::Messages, Act::Last) => vec![json!({"type": "message_stop"})],
-        (Face::Messages, Act::Counted) => {
+        (Protocol::Messages, Act::Last) => vec![json!({"type": "message_stop"})],
+        (Protocol::Messages, Act::Counted) => {
             vec![json!({"type": "message_delta", "delta": {}, "usage": {"input_tokens": 5, "output_tokens": 3}})]
         }
-        (Face::Messages, Act::Call) => {
+        (Protocol::Messages, Act::Call) => {
             let block = json!({"type": "tool_use", "id": id, "name": "echo", "input": {}});
             let delta = json!({"type": "input_json_delta", "partial_json": "{}"});
             vec![
@@ -219,13 +220,13 @@ fn act(face: Face, act: Act, at: usize) -> Option<String> {
                 json!({"type": "content_block_delta", "index": at, "delta": delta}),
             ]
         }
-        (Face::Messages, Act::Thought) => {
+        (Protocol::Messages, Act::Thought) => {
             let block = json!({"type": "thinking", "thinking": "hm"});
             vec![json!({"type": "content_block_start", "index": at, "content_block": block})]
         }
         // Its reasons are events without text.
-        (Face::Messages, Act::Both) => return None,
-        (Face::Messages, _) => {
+        (Protocol::Messages, Act::Both) => return None,
+        (Protocol::Messages, _) => {
             let piece =
                 json!({"type": "content_block_delta", "index": at, "delta": {"type": "text_delta", "text": text}});
             let reason = json!({"type": "message_delta", "delta": {"stop_reason": reason}});
@@ -235,32 +236,32 @@ fn act(face: Face, act: Act, at: usize) -> Option<String> {
                 _ => vec![reason],
             }
         }
-        (Face::Responses, Act::Failure) => vec![json!({"type": "error", "code": "server_error", "message": "no"})],
-        (Face::Responses, Act::Last) => {
+        (Protocol::Responses, Act::Failure) => vec![json!({"type": "error", "code": "server_error", "message": "no"})],
+        (Protocol::Responses, Act::Last) => {
             vec![json!({"type": "response.completed", "response": {"status": "completed"}})]
         }
-        (Face::Responses, Act::Text) => vec![json!({"type": "response.output_text.delta", "delta": text})],
-        (Face::Responses, Act::Call) => {
+        (Protocol::Responses, Act::Text) => vec![json!({"type": "response.output_text.delta", "delta": text})],
+        (Protocol::Responses, Act::Call) => {
             let item = json!({"type": "function_call", "call_id": id, "name": "echo", "arguments": "{}"});
             vec![json!({"type": "response.output_item.done", "output_index": at, "item": item})]
         }
-        (Face::Cohere, Act::Failure) => vec![json!({"id": "x", "message": "The server had an error"})],
-        (Face::Cohere, Act::Last) => vec![json!({"type": "message-end", "delta": {"finish_reason": "COMPLETE"}})],
-        (Face::Cohere, Act::Text) => {
+        (Protocol::Cohere, Act::Failure) => vec![json!({"id": "x", "message": "The server had an error"})],
+        (Protocol::Cohere, Act::Last) => vec![json!({"type": "message-end", "delta": {"finish_reason": "COMPLETE"}})],
+        (Protocol::Cohere, Act::Text) => {
             vec![json!({"type": "content-delta", "delta": {"message": {"content": {"text": text}}}})]
         }
-        (Face::Cohere, Act::Call) => {
+        (Protocol::Cohere, Act::Call) => {
             let call = json!({"id": id, "function": {"name": "echo", "arguments": "{}"}});
             vec![json!({"type": "tool-call-start", "index": at, "delta": {"message": {"tool_calls": call}}})]
         }
-        (Face::Ollama, Act::Last) => vec![json!({"message": {"content": ""}, "done": true, "done_reason": "stop"})],
-        (Face::Ollama, Act::Text) => vec![json!({"message": {"content": text}, "done": false})],
-        (Face::Ollama, Act::Call) => {
+        (Protocol::Ollama, Act::Last) => vec![json!({"message": {"content": ""}, "done": true, "done_reason": "stop"})],
+        (Protocol::Ollama, Act::Text) => vec![json!({"message": {"content": text}, "done": false})],
+        (Protocol::Ollama, Act::Call) => {
             let call = json!({"function": {"name": "echo", "arguments": {}}});
             vec![json!({"message": {"content": "", "tool_calls": [call]}, "done": false})]
         }
-        (Face::Ollama, Act::Thought) => vec![json!({"message": {"content": "", "thinking": "hm"}, "done": false})],
-        (Face::Responses | Face::Cohere | Face::Ollama, _) => return None,
+        (Protocol::Ollama, Act::Thought) => vec![json!({"message": {"content": "", "thinking": "hm"}, "done": false})],
+        (Protocol::Responses | Protocol::Cohere | Protocol::Ollama, _) => return None,
     };
-    Some(events.iter().map(|event| sent(face, event)).collect())
+    Some(events.iter().map(|event| encode_event(protocol, event)).collect())
 }

@@ -13,26 +13,26 @@ enum Came {
 }
 
 /// Content in its streamed and in its whole form, where the protocol has such content.
-fn forms(face: Face, content: &Json) -> Option<(Vec<Json>, Json)> {
+fn forms(protocol: Protocol, content: &Json) -> Option<(Vec<Json>, Json)> {
     let is_list = content.is_array();
     let list = if is_list { content.clone() } else { json!([content]) };
-    Some(match face {
-        Face::Chat => (
+    Some(match protocol {
+        Protocol::Chat => (
             vec![json!({"choices": [{"index": 0, "delta": {"content": content}}]})],
             json!({"choices": [{"message": {"content": content}, "finish_reason": "stop"}]}),
         ),
-        Face::Ollama => (
+        Protocol::Ollama => (
             vec![json!({"message": {"content": content}, "done": false})],
             json!({"message": {"content": content}, "done": true, "done_reason": "stop"}),
         ),
-        Face::Cohere => (
+        Protocol::Cohere => (
             list.as_array()?
                 .iter()
                 .map(|part| json!({"type": "content-start", "index": 0, "delta": {"message": {"content": part}}}))
                 .collect(),
             json!({"message": {"content": content}, "finish_reason": "COMPLETE"}),
         ),
-        Face::Messages => (
+        Protocol::Messages => (
             list.as_array()?
                 .iter()
                 .zip(0..)
@@ -40,12 +40,12 @@ fn forms(face: Face, content: &Json) -> Option<(Vec<Json>, Json)> {
                 .collect(),
             json!({"content": list, "stop_reason": "end_turn"}),
         ),
-        Face::Responses => {
+        Protocol::Responses => {
             let item = json!({"type": "message", "content": list});
             let whole = json!({"status": "completed", "output": [item]});
             (vec![json!({"type": "response.output_item.done", "output_index": 0, "item": item})], whole)
         }
-        Face::Gemini => (
+        Protocol::Gemini => (
             vec![json!({"candidates": [{"content": {"parts": list}}]})],
             json!({"candidates": [{"content": {"parts": list}, "finishReason": "STOP"}]}),
         ),
@@ -113,22 +113,22 @@ fn no_content_is_left_out_in_silence() {
         (json!([{"type": "refusal", "refusal": "no"}]), Refused),
     ];
     let mut tried = 0;
-    for face in FACES {
+    for protocol in PROTOCOLS {
         for (content, expected) in &table {
-            let (mut events, whole) = forms(face, content).unwrap();
+            let (mut events, whole) = forms(protocol, content).unwrap();
             // A refusal is a part of the content in these protocols only.
-            if *expected == Refused && !matches!(face, Face::Chat | Face::Responses) {
+            if *expected == Refused && !matches!(protocol, Protocol::Chat | Protocol::Responses) {
                 continue;
             }
-            events.extend(act(face, Act::Reason, 9).map(|event| json_of(&event)));
-            let stream: String = events.iter().map(|event| sent(face, event)).collect();
-            let stream = stream + &act(face, Act::Last, 9).unwrap_or_default();
+            events.extend(act(protocol, Act::Reason, 9).map(|event| json_of(&event)));
+            let stream: String = events.iter().map(|event| encode_event(protocol, event)).collect();
+            let stream = stream + &act(protocol, Act::Last, 9).unwrap_or_default();
             for answer in
-                [read(face, &[stream.as_bytes()], End::Body, &names(&[])), read_whole(face, &whole, &names(&[]))]
+                [read(protocol, &[stream.as_bytes()], End::Body, &names(&[])), read_whole(protocol, &whole, &names(&[]))]
             {
                 // What ends without any content may be no answer.
                 if matches!(expected, Text("")) {
-                    assert!(answer.is_err() || came(answer).1.is_empty(), "{face:?} {content}");
+                    assert!(answer.is_err() || came(answer).1.is_empty(), "{protocol:?} {content}");
                     continue;
                 }
                 let said = came(answer);
@@ -139,7 +139,7 @@ fn no_content_is_left_out_in_silence() {
                     Refused => said == ("no".to_owned(), vec![], true),
                     Error => said.1 == ["error"],
                 };
-                assert!(is_right, "{face:?} {content}: {expected:?} {said:?}");
+                assert!(is_right, "{protocol:?} {content}: {expected:?} {said:?}");
                 tried += 1;
             }
         }
@@ -162,8 +162,8 @@ fn pieces_of_an_unknown_type_with_text_are_an_error() {
     ];
     for (delta, expected) in table {
         let stream: String =
-            [piece(delta.clone()), end.clone()].iter().map(|event| sent(Face::Messages, event)).collect();
-        let answer = read(Face::Messages, &[stream.as_bytes()], End::Body, &names(&[]));
+            [piece(delta.clone()), end.clone()].iter().map(|event| encode_event(Protocol::Messages, event)).collect();
+        let answer = read(Protocol::Messages, &[stream.as_bytes()], End::Body, &names(&[]));
         assert_eq!(answer.map(|answer| answer.text).map_err(|_| ()), expected.map(str::to_owned), "{delta}");
     }
     // Items of the Responses API.
@@ -176,20 +176,20 @@ fn pieces_of_an_unknown_type_with_text_are_an_error() {
     ] {
         let whole = json!({"status": "completed", "output": [item, text]});
         let told: Vec<String> = told.into_iter().map(|kind| format!("a part of the type `{kind}`")).collect();
-        assert_eq!(came(read_whole(Face::Responses, &whole, &names(&[]))), ("one".to_owned(), told, false), "{item}");
+        assert_eq!(came(read_whole(Protocol::Responses, &whole, &names(&[]))), ("one".to_owned(), told, false), "{item}");
     }
     let strange = json!({"status": "completed", "output": [{"type": "something_new", "text": "two"}, text]});
-    assert!(read_whole(Face::Responses, &strange, &names(&[])).is_err());
+    assert!(read_whole(Protocol::Responses, &strange, &names(&[])).is_err());
 }
 
 #[test]
 fn calls_that_nobody_asked_for_are_named() {
-    for face in FACES {
+    for protocol in PROTOCOLS {
         let stream: String =
-            [Act::Text, Act::Call, Act::Reason, Act::Last].into_iter().filter_map(|one| act(face, one, 0)).collect();
-        let answer = read(face, &[stream.as_bytes()], End::Body, &names(&[])).unwrap();
+            [Act::Text, Act::Call, Act::Reason, Act::Last].into_iter().filter_map(|one| act(protocol, one, 0)).collect();
+        let answer = read(protocol, &[stream.as_bytes()], End::Body, &names(&[])).unwrap();
         let told = AnswerDoubt::LeftOut("a tool call that nobody asked for".to_owned());
-        assert_eq!((&*answer.text, answer.calls.len(), answer.doubts), ("<0>", 0, vec![told]), "{face:?}");
+        assert_eq!((&*answer.text, answer.calls.len(), answer.doubts), ("<0>", 0, vec![told]), "{protocol:?}");
     }
 }
 
@@ -200,53 +200,53 @@ fn text_at_another_place_is_read_or_named_or_an_error() {
     let event = |kind: &str| format!("text in an event of the type `{kind}`");
     let table = [
         (
-            Face::Responses,
+            Protocol::Responses,
             json!({"type": "response.something.delta", "delta": "two"}),
             named(&event("response.something.delta")),
         ),
-        (Face::Responses, json!({"type": "response.reasoning_text.delta", "delta": "hm"}), plain("one")),
-        (Face::Responses, json!({"type": "response.audio.transcript.delta", "delta": "hm"}), plain("one")),
-        (Face::Responses, json!({"type": "response.output_text.delta", "delta": {"text": "two"}}), plain("onetwo")),
-        (Face::Responses, json!({"type": "response.output_text.delta", "delta": 7}), Err(())),
-        (Face::Messages, json!({"type": "something_new", "text": "two"}), named(&event("something_new"))),
-        (Face::Messages, json!({"type": "something_new", "data": {"text": "two"}}), plain("one")),
-        (Face::Cohere, json!({"type": "content-delta", "delta": {"text": "two"}}), named(&event("content-delta"))),
-        (Face::Cohere, json!({"type": "content-delta", "delta": {"message": {"content": "two"}}}), plain("onetwo")),
+        (Protocol::Responses, json!({"type": "response.reasoning_text.delta", "delta": "hm"}), plain("one")),
+        (Protocol::Responses, json!({"type": "response.audio.transcript.delta", "delta": "hm"}), plain("one")),
+        (Protocol::Responses, json!({"type": "response.output_text.delta", "delta": {"text": "two"}}), plain("onetwo")),
+        (Protocol::Responses, json!({"type": "response.output_text.delta", "delta": 7}), Err(())),
+        (Protocol::Messages, json!({"type": "something_new", "text": "two"}), named(&event("something_new"))),
+        (Protocol::Messages, json!({"type": "something_new", "data": {"text": "two"}}), plain("one")),
+        (Protocol::Cohere, json!({"type": "content-delta", "delta": {"text": "two"}}), named(&event("content-delta"))),
+        (Protocol::Cohere, json!({"type": "content-delta", "delta": {"message": {"content": "two"}}}), plain("onetwo")),
         (
-            Face::Cohere,
+            Protocol::Cohere,
             json!({"type": "citation-start", "delta": {"message": {"citations": {"text": "one"}}}}),
             plain("one"),
         ),
-        (Face::Gemini, json!({"candidates": [{"content": "two"}]}), plain("onetwo")),
-        (Face::Gemini, json!({"candidates": [{"content": {"role": "model"}}]}), plain("one")),
-        (Face::Chat, json!({"choices": [{"delta": "two"}]}), Err(())),
-        (Face::Chat, json!({"choices": [{"message": "two"}]}), Err(())),
-        (Face::Chat, json!({"choices": [{"delta": {"text": "two"}}]}), named("a part of the type `text`")),
-        (Face::Chat, json!({"choices": [{"delta": {"images": [{"url": "x"}]}}]}), named("a part of the type `images`")),
-        (Face::Chat, json!({"choices": [{"delta": {"audio": {"data": "x"}}}]}), named("a part of the type `audio`")),
-        (Face::Chat, json!({"choices": [{"delta": {"audio": null, "images": [], "text": ""}}]}), plain("one")),
-        (Face::Chat, json!({"choices": [{"delta": {"content": [{"type": "tool_use", "name": "echo"}]}}]}), Err(())),
+        (Protocol::Gemini, json!({"candidates": [{"content": "two"}]}), plain("onetwo")),
+        (Protocol::Gemini, json!({"candidates": [{"content": {"role": "model"}}]}), plain("one")),
+        (Protocol::Chat, json!({"choices": [{"delta": "two"}]}), Err(())),
+        (Protocol::Chat, json!({"choices": [{"message": "two"}]}), Err(())),
+        (Protocol::Chat, json!({"choices": [{"delta": {"text": "two"}}]}), named("a part of the type `text`")),
+        (Protocol::Chat, json!({"choices": [{"delta": {"images": [{"url": "x"}]}}]}), named("a part of the type `images`")),
+        (Protocol::Chat, json!({"choices": [{"delta": {"audio": {"data": "x"}}}]}), named("a part of the type `audio`")),
+        (Protocol::Chat, json!({"choices": [{"delta": {"audio": null, "images": [], "text": ""}}]}), plain("one")),
+        (Protocol::Chat, json!({"choices": [{"delta": {"content": [{"type": "tool_use", "name": "echo"}]}}]}), Err(())),
         (
-            Face::Cohere,
+            Protocol::Cohere,
             json!({"type": "content-start", "delta": {"message": {"content": {"type": "tool_use"}}}}),
             Err(()),
         ),
-        (Face::Ollama, json!({"message": {"content": [{"type": "tool_call"}]}, "done": false}), Err(())),
-        (Face::Ollama, json!({"message": "two", "done": false}), Err(())),
-        (Face::Ollama, json!({"message": null, "done": false}), plain("one")),
+        (Protocol::Ollama, json!({"message": {"content": [{"type": "tool_call"}]}, "done": false}), Err(())),
+        (Protocol::Ollama, json!({"message": "two", "done": false}), Err(())),
+        (Protocol::Ollama, json!({"message": null, "done": false}), plain("one")),
     ];
-    for (face, event, expected) in table {
-        let text = act(face, Act::Text, 0).unwrap().replace("<0>", "one");
-        let end: String = [Act::Reason, Act::Last].into_iter().filter_map(|one| act(face, one, 9)).collect();
-        let stream = text + &sent(face, &event) + &end;
-        let answer = read(face, &[stream.as_bytes()], End::Body, &names(&[]));
+    for (protocol, event, expected) in table {
+        let text = act(protocol, Act::Text, 0).unwrap().replace("<0>", "one");
+        let end: String = [Act::Reason, Act::Last].into_iter().filter_map(|one| act(protocol, one, 9)).collect();
+        let stream = text + &encode_event(protocol, &event) + &end;
+        let answer = read(protocol, &[stream.as_bytes()], End::Body, &names(&[]));
         let came = answer.map(|answer| came(Ok(answer))).map(|(text, told, _)| (text, told)).map_err(|_| ());
-        assert_eq!(came, expected, "{face:?} {event}");
+        assert_eq!(came, expected, "{protocol:?} {event}");
     }
     // Some gateways put the start of the text into the first event.
     let start = json!({"type": "message_start", "message": {"content": [{"type": "text", "text": "on"}]}});
-    let stream = sent(Face::Messages, &start)
-        + &act(Face::Messages, Act::Text, 0).unwrap().replace("<0>", "e")
-        + &act(Face::Messages, Act::Reason, 0).unwrap();
-    assert_eq!(read(Face::Messages, &[stream.as_bytes()], End::Body, &names(&[])).unwrap().text, "one");
+    let stream = encode_event(Protocol::Messages, &start)
+        + &act(Protocol::Messages, Act::Text, 0).unwrap().replace("<0>", "e")
+        + &act(Protocol::Messages, Act::Reason, 0).unwrap();
+    assert_eq!(read(Protocol::Messages, &[stream.as_bytes()], End::Body, &names(&[])).unwrap().text, "one");
 }

@@ -38,25 +38,25 @@ fn errors() -> Vec<(Json, &'static str)> {
 }
 
 /// The events that end an answer.
-fn end(face: Face) -> String {
-    [Act::Reason, Act::Last].into_iter().filter_map(|one| act(face, one, 9)).collect()
+fn end(protocol: Protocol) -> String {
+    [Act::Reason, Act::Last].into_iter().filter_map(|one| act(protocol, one, 9)).collect()
 }
 
 #[test]
 fn an_event_that_is_not_of_the_protocol_ends_the_call_with_its_words() {
     let names = names(&["echo"]);
     let mut tried = 0;
-    for face in FACES {
-        let [text, call] = [Act::Text, Act::Call].map(|one| act(face, one, 0).unwrap());
-        let reason = act(face, Act::Reason, 1).unwrap_or_default();
+    for protocol in PROTOCOLS {
+        let [text, call] = [Act::Text, Act::Call].map(|one| act(protocol, one, 0).unwrap());
+        let reason = act(protocol, Act::Reason, 1).unwrap_or_default();
         for (error, words) in errors() {
-            let event = sent(face, &error);
+            let event = encode_event(protocol, &error);
             for start in [text.clone(), call.clone(), text.clone() + &reason, call.clone() + &reason] {
-                let stream = format!("{start}{event}{}", end(face));
+                let stream = format!("{start}{event}{}", end(protocol));
                 for cut in [0, start.len(), start.len() + 1, start.len() + event.len() - 1, stream.len()] {
                     let (first, second) = stream.as_bytes().split_at(cut);
-                    let told = read(face, &[first, second], End::Body, &names).unwrap_err();
-                    assert!(told.message.contains(words), "{face:?} {error}: {}", told.message);
+                    let told = read(protocol, &[first, second], End::Body, &names).unwrap_err();
+                    assert!(told.message.contains(words), "{protocol:?} {error}: {}", told.message);
                     tried += 1;
                 }
             }
@@ -103,27 +103,27 @@ fn events_that_say_nothing_about_the_answer_change_nothing() {
     let gemini = [json!({"responseId": "r"}), json!({"modelVersion": "m"}), json!({"usageMetadata": {}})];
     let ollama = [json!({"model": "m", "created_at": "now", "done": false}), json!({"created_at": "now"}), json!({})];
     let mut tried = 0;
-    for face in FACES {
-        let own: &[Json] = match face {
-            Face::Chat => &chat,
-            Face::Responses | Face::Messages | Face::Cohere => &typed,
-            Face::Gemini => &gemini,
-            Face::Ollama => &ollama,
+    for protocol in PROTOCOLS {
+        let own: &[Json] = match protocol {
+            Protocol::Chat => &chat,
+            Protocol::Responses | Protocol::Messages | Protocol::Cohere => &typed,
+            Protocol::Gemini => &gemini,
+            Protocol::Ollama => &ollama,
         };
-        let mut all: Vec<String> = own.iter().map(|event| sent(face, event)).collect();
-        all.extend(everywhere.iter().filter(|_| face != Face::Ollama).map(|event| (*event).to_owned()));
-        let text = [0, 1].map(|at| act(face, Act::Text, at).unwrap());
+        let mut all: Vec<String> = own.iter().map(|event| encode_event(protocol, event)).collect();
+        all.extend(everywhere.iter().filter(|_| protocol != Protocol::Ollama).map(|event| (*event).to_owned()));
+        let text = [0, 1].map(|at| act(protocol, Act::Text, at).unwrap());
         for event in all {
-            let parts = [&text[0], &text[1], &end(face)];
+            let parts = [&text[0], &text[1], &end(protocol)];
             for at in 0..3 {
                 let stream: String =
                     (0..3).flat_map(|i| [if i == at { &event } else { "" }, parts[i].as_str()]).collect();
                 for end in [End::Body, End::Silence] {
-                    if end == End::Silence && face == Face::Gemini {
+                    if end == End::Silence && protocol == Protocol::Gemini {
                         continue;
                     }
-                    let answer = read(face, &[stream.as_bytes()], end, &names);
-                    assert_eq!(answer.map(|answer| answer.text), Ok("<0><1>".into()), "{face:?} {event} at {at}");
+                    let answer = read(protocol, &[stream.as_bytes()], end, &names);
+                    assert_eq!(answer.map(|answer| answer.text), Ok("<0><1>".into()), "{protocol:?} {event} at {at}");
                     tried += 1;
                 }
             }
@@ -133,9 +133,9 @@ fn events_that_say_nothing_about_the_answer_change_nothing() {
 }
 
 /// Reads a stream of these events.
-fn events(face: Face, all: &[Json], tail: &str) -> Result<ModelAnswer, ModelError> {
-    let stream: String = all.iter().map(|event| sent(face, event)).chain([tail.to_owned()]).collect();
-    read(face, &[stream.as_bytes()], End::Body, &names(&["echo"]))
+fn events(protocol: Protocol, all: &[Json], tail: &str) -> Result<ModelAnswer, ModelError> {
+    let stream: String = all.iter().map(|event| encode_event(protocol, event)).chain([tail.to_owned()]).collect();
+    read(protocol, &[stream.as_bytes()], End::Body, &names(&["echo"]))
 }
 
 /// What came of a stream: its text and finish, or the kind of its error.
@@ -169,16 +169,16 @@ fn the_type_of_the_last_event_and_the_status_of_a_response_must_agree() {
                 _ => "one Some(Stop)",
             };
             let last = json!({"type": format!("response.{kind}"), "response": response});
-            assert_eq!(outcome(events(Face::Responses, &[text.clone(), last], "")), expected, "{kind} {status}");
+            assert_eq!(outcome(events(Protocol::Responses, &[text.clone(), last], "")), expected, "{kind} {status}");
             tried += 1;
         }
         let bare = json!({"type": format!("response.{kind}")});
-        let whole = outcome(events(Face::Responses, &[text.clone(), bare], ""));
+        let whole = outcome(events(Protocol::Responses, &[text.clone(), bare], ""));
         assert_eq!(whole == "one Some(Stop)", kind == "completed", "{kind}: {whole}");
         let item =
             json!({"type": "message", "status": "incomplete", "content": [{"type": "output_text", "text": "one"}]});
         let last = json!({"type": format!("response.{kind}"), "response": {"status": kind, "output": [item]}});
-        assert_ne!(outcome(events(Face::Responses, &[text.clone(), last], "")), "one Some(Stop)", "{kind}");
+        assert_ne!(outcome(events(Protocol::Responses, &[text.clone(), last], "")), "one Some(Stop)", "{kind}");
         tried += 2;
     }
     assert_eq!(tried, 44);
@@ -210,7 +210,7 @@ fn a_whole_response_replaces_pieces_of_which_some_were_lost() {
         let without = json!({"type": "response.completed", "response": {"status": "completed", "output": []}});
         for rest in [vec![last], vec![done, without]] {
             let all: Vec<Json> = pieces.iter().map(|text| piece(text)).chain(rest).collect();
-            let answer = events(Face::Responses, &all, "").unwrap();
+            let answer = events(Protocol::Responses, &all, "").unwrap();
             let doubts = if is_doubtful { vec![AnswerDoubt::Replaced] } else { vec![] };
             assert_eq!((&*answer.text, answer.doubts), (expected, doubts), "{all:?}");
         }
@@ -236,34 +236,34 @@ fn a_whole_answer_in_a_stream_is_read_as_if_it_were_not_streamed() {
         json!([{"type": "output_text", "text": "whole"}]),
     ];
     for content in contents {
-        assert_eq!(outcome(events(Face::Chat, &[of(content.clone())], DONE)), "whole Some(Stop)", "{content}");
-        assert_eq!(outcome(events(Face::Chat, &[delta(content.clone()), stop.clone()], DONE)), "whole Some(Stop)");
+        assert_eq!(outcome(events(Protocol::Chat, &[of(content.clone())], DONE)), "whole Some(Stop)", "{content}");
+        assert_eq!(outcome(events(Protocol::Chat, &[delta(content.clone()), stop.clone()], DONE)), "whole Some(Stop)");
         let json = of(content);
-        let whole = model(Face::Chat).endpoint.read_answer(&json).unwrap();
+        let whole = model(Protocol::Chat).endpoint.read_answer(&json).unwrap();
         assert_eq!(whole.text, "whole", "{json}");
     }
     let older = |text: &str| chunk(json!({"index": 0, "text": text, "finish_reason": null}));
-    assert_eq!(outcome(events(Face::Chat, &[older("ha"), older("ha"), stop.clone()], DONE)), "haha Some(Stop)");
+    assert_eq!(outcome(events(Protocol::Chat, &[older("ha"), older("ha"), stop.clone()], DONE)), "haha Some(Stop)");
     // Beside pieces, or after them, it repeats what they have brought.
     let both = |text: &str, more: &str| {
         chunk(json!({"index": 0, "message": {"content": text}, "delta": {"content": more}, "finish_reason": null}))
     };
     let pieces = [both("who", "who"), both("whole", "le"), of(json!("whole"))];
-    assert_eq!(outcome(events(Face::Chat, &pieces, DONE)), "whole Some(Stop)");
+    assert_eq!(outcome(events(Protocol::Chat, &pieces, DONE)), "whole Some(Stop)");
     // What only the last one has is not lost.
     let mut last = both("whole and more", "");
     last["choices"][0]["finish_reason"] = json!("stop");
-    assert_eq!(outcome(events(Face::Chat, &[both("whole", "whole"), last], DONE)), "whole and more Some(Stop)");
+    assert_eq!(outcome(events(Protocol::Chat, &[both("whole", "whole"), last], DONE)), "whole and more Some(Stop)");
     // Messages in a row are neither pieces nor the whole.
     let message = |text: &str| chunk(json!({"index": 0, "message": {"content": text}}));
     for texts in [["ha", "ha"], ["who", "le"]] {
-        assert_eq!(outcome(events(Face::Chat, &texts.map(message), DONE)), "Protocol");
+        assert_eq!(outcome(events(Protocol::Chat, &texts.map(message), DONE)), "Protocol");
     }
     let calls =
         chunk(json!({"index": 0, "message": {"content": null, "tool_calls": [call]}, "finish_reason": "tool_calls"}));
-    assert_eq!(events(Face::Chat, &[calls], DONE).unwrap().calls.len(), 1);
+    assert_eq!(events(Protocol::Chat, &[calls], DONE).unwrap().calls.len(), 1);
     let refusal = chunk(json!({"index": 0, "message": {"content": null, "refusal": "no"}, "finish_reason": "stop"}));
-    assert_eq!(outcome(events(Face::Chat, &[refusal], DONE)), "no Some(Refused)");
+    assert_eq!(outcome(events(Protocol::Chat, &[refusal], DONE)), "no Some(Refused)");
 }
 
 #[test]
@@ -272,15 +272,15 @@ fn what_ends_without_a_reason_and_without_content_is_no_answer() {
     let role = json!({"choices": [{"index": 0, "delta": {"role": "assistant"}}]});
     let usage = json!({"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 0}});
     for all in [vec![role.clone()], vec![usage.clone()], vec![role, usage]] {
-        let error = events(Face::Chat, &all, done).unwrap_err();
+        let error = events(Protocol::Chat, &all, done).unwrap_err();
         assert_eq!(error.message, "`openai` ended its answer without an answer");
     }
-    for (face, last) in [
-        (Face::Messages, json!({"type": "message_stop"})),
-        (Face::Cohere, json!({"type": "message-end", "delta": {}})),
-        (Face::Ollama, json!({"done": true})),
+    for (protocol, last) in [
+        (Protocol::Messages, json!({"type": "message_stop"})),
+        (Protocol::Cohere, json!({"type": "message-end", "delta": {}})),
+        (Protocol::Ollama, json!({"done": true})),
     ] {
-        assert_eq!(outcome(events(face, &[last], "")), "Network", "{face:?}");
+        assert_eq!(outcome(events(protocol, &[last], "")), "Network", "{protocol:?}");
     }
 }
 
@@ -295,13 +295,13 @@ fn of_several_finish_reasons_the_one_that_says_more_counts_and_unfinished_ones_a
         (["stop", "content_filter"], FinishReason::Filtered),
     ] {
         let together = json!({"choices": [choice(0, words[0]), choice(0, words[1])]});
-        assert_eq!(events(Face::Chat, &[text.clone(), together], done).unwrap().finish, Some(finish), "{words:?}");
+        assert_eq!(events(Protocol::Chat, &[text.clone(), together], done).unwrap().finish, Some(finish), "{words:?}");
         let apart = words.map(|word| json!({"choices": [choice(0, word)]}));
         let [first, second] = apart;
-        assert_eq!(events(Face::Chat, &[text.clone(), first, second], done).unwrap().finish, Some(finish), "{words:?}");
+        assert_eq!(events(Protocol::Chat, &[text.clone(), first, second], done).unwrap().finish, Some(finish), "{words:?}");
     }
     let other = json!({"choices": [choice(0, "stop"), choice(1, "length")]});
-    assert_eq!(events(Face::Chat, &[text.clone(), other], done).unwrap().finish, Some(FinishReason::Stop));
+    assert_eq!(events(Protocol::Chat, &[text.clone(), other], done).unwrap().finish, Some(FinishReason::Stop));
     let mut tried = 0;
     for word in [
         "error",
@@ -316,25 +316,25 @@ fn of_several_finish_reasons_the_one_that_says_more_counts_and_unfinished_ones_a
         "canceled",
         "abort",
     ] {
-        for face in [Face::Chat, Face::Messages, Face::Gemini, Face::Cohere, Face::Ollama] {
-            let (piece, last) = (act(face, Act::Text, 0).unwrap(), reason(face, word));
-            let stream = format!("{piece}{}{}", sent(face, &last), if face == Face::Chat { done } else { "" });
-            assert!(read(face, &[stream.as_bytes()], End::Body, &names(&[])).is_err(), "{face:?} {word}");
+        for protocol in [Protocol::Chat, Protocol::Messages, Protocol::Gemini, Protocol::Cohere, Protocol::Ollama] {
+            let (piece, last) = (act(protocol, Act::Text, 0).unwrap(), reason(protocol, word));
+            let stream = format!("{piece}{}{}", encode_event(protocol, &last), if protocol == Protocol::Chat { done } else { "" });
+            assert!(read(protocol, &[stream.as_bytes()], End::Body, &names(&[])).is_err(), "{protocol:?} {word}");
             tried += 1;
         }
     }
     assert_eq!(tried, 55);
-    assert_eq!(outcome(events(Face::Cohere, &[reason(Face::Cohere, "ERROR_LIMIT")], "")), " Some(Length)");
+    assert_eq!(outcome(events(Protocol::Cohere, &[reason(Protocol::Cohere, "ERROR_LIMIT")], "")), " Some(Length)");
 }
 
 /// An event with a finish reason.
-fn reason(face: Face, word: &str) -> Json {
-    match face {
-        Face::Chat => json!({"choices": [{"index": 0, "delta": {}, "finish_reason": word}]}),
-        Face::Messages => json!({"type": "message_delta", "delta": {"stop_reason": word}}),
-        Face::Gemini => json!({"candidates": [{"finishReason": word}]}),
-        Face::Cohere => json!({"type": "message-end", "delta": {"finish_reason": word}}),
-        Face::Ollama => json!({"message": {"content": ""}, "done": true, "done_reason": word}),
-        Face::Responses => json!({"type": format!("response.{word}")}),
+fn reason(protocol: Protocol, word: &str) -> Json {
+    match protocol {
+        Protocol::Chat => json!({"choices": [{"index": 0, "delta": {}, "finish_reason": word}]}),
+        Protocol::Messages => json!({"type": "message_delta", "delta": {"stop_reason": word}}),
+        Protocol::Gemini => json!({"candidates": [{"finishReason": word}]}),
+        Protocol::Cohere => json!({"type": "message-end", "delta": {"finish_reason": word}}),
+        Protocol::Ollama => json!({"message": {"content": ""}, "done": true, "done_reason": word}),
+        Protocol::Responses => json!({"type": format!("response.{word}")}),
     }
 }
