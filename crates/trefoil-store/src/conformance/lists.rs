@@ -1,4 +1,5 @@
-//! Lists: newest first, filters, and cursors that stay correct while runs are added.
+//! Conformance of the lists of runs that a store returns: the newest run comes first, filters select the right runs, and pages stay
+//! correct while runs are added.
 
 use trefoil_machine::RunError;
 
@@ -7,14 +8,15 @@ use crate::list::{RunCursor, RunFilter};
 use crate::port::{NewRun, Store};
 use crate::record::Status;
 
-/// Later than the runs of the other parts of the suite.
-const AT: u64 = 1_000_000;
+/// When the first run of this part starts: later than the runs of the other parts of the suite, which are in the same store.
+const START: u64 = 1_000_000;
 
+/// Adds ten runs `list-0` to `list-9`, and compares the lists of twelve filters.
 pub async fn check_lists(store: &dyn Store) -> Result<(), String> {
     for n in 0..10 {
         let (run, flow) = (format!("list-{n}"), if n % 2 == 0 { "even" } else { "odd" });
         // Pairs of runs have the same start time.
-        let at = AT + n / 2;
+        let at = START + n / 2;
         match n % 3 {
             0 => end_run(store, &run, flow, at, None).await?,
             1 => end_run(store, &run, flow, at, Some(RunError::new("TOOL_ERROR", "100% of_it broke"))).await?,
@@ -22,9 +24,10 @@ pub async fn check_lists(store: &dyn Store) -> Result<(), String> {
         }
     }
     require_success(store.set_label("list-4", "who", Some("Ada")).await, "setting a label")?;
-    let mine = |filter: RunFilter| RunFilter {
-        since: Some(filter.since.unwrap_or(AT)),
-        until: Some(filter.until.unwrap_or(2 * AT)),
+    // The store also has runs of the other parts of the suite.
+    let in_this_part = |filter: RunFilter| RunFilter {
+        since: Some(filter.since.unwrap_or(START)),
+        until: Some(filter.until.unwrap_or(2 * START)),
         ..filter
     };
     let cases: [(&str, RunFilter, &[u64]); 12] = [
@@ -41,40 +44,41 @@ pub async fn check_lists(store: &dyn Store) -> Result<(), String> {
             RunFilter { flow: Some("odd".into()), status: vec![Status::Failed], ..RunFilter::default() },
             &[7, 1],
         ),
-        ("since", RunFilter { since: Some(AT + 3), ..RunFilter::default() }, &[9, 8, 7, 6]),
-        ("until", RunFilter { until: Some(AT + 1), ..RunFilter::default() }, &[1, 0]),
+        ("since", RunFilter { since: Some(START + 3), ..RunFilter::default() }, &[9, 8, 7, 6]),
+        ("until", RunFilter { until: Some(START + 1), ..RunFilter::default() }, &[1, 0]),
         ("text of an id", RunFilter { text: Some("LIST-7".into()), ..RunFilter::default() }, &[7]),
         ("text of an error", RunFilter { text: Some("100% OF_IT".into()), ..RunFilter::default() }, &[7, 4, 1]),
         ("text that is no pattern", RunFilter { text: Some("list_".into()), ..RunFilter::default() }, &[]),
         ("text of a label", RunFilter { text: Some("ada".into()), ..RunFilter::default() }, &[4]),
         ("a label", RunFilter { label: Some(("who".into(), "Ada".into())), ..RunFilter::default() }, &[4]),
     ];
-    for (what, filter, wanted) in cases {
-        let page = require_success(store.list_runs(&mine(filter), None, 100).await, what)?;
+    for (what, filter, expected) in cases {
+        let page = require_success(store.list_runs(&in_this_part(filter), None, 100).await, what)?;
         let runs: Vec<String> = page.runs.into_iter().map(|record| record.run).collect();
-        equal(&runs, &wanted.iter().map(|n| format!("list-{n}")).collect(), &format!("the list of {what}"))?;
+        equal(&runs, &expected.iter().map(|n| format!("list-{n}")).collect(), &format!("the list of {what}"))?;
         expect(page.next.is_none(), "a page with everything is the last one")?;
     }
-    pages(store, &mine(RunFilter::default())).await?;
-    let child = NewRun { run: "child".into(), parent: Some("list-0".into()), now: AT, ..NewRun::default() };
+    check_pages(store, &in_this_part(RunFilter::default())).await?;
+    let child = NewRun { run: "child".into(), parent: Some("list-0".into()), now: START, ..NewRun::default() };
     require_success(store.create_run(child).await, "creating a run for another one")?;
     let children = RunFilter { parent: Some("list-0".into()), ..RunFilter::default() };
     let page = require_success(store.list_runs(&children, None, 100).await, "listing children")?;
     equal(&page.runs.iter().map(|record| record.run.as_str()).collect::<Vec<_>>(), &vec!["child"], "the children")
 }
 
-async fn pages(store: &dyn Store, filter: &RunFilter) -> Result<(), String> {
-    let (mut seen, mut after) = (Vec::new(), None);
+/// Reads the list in pages of three, and adds a run after each.
+async fn check_pages(store: &dyn Store, filter: &RunFilter) -> Result<(), String> {
+    let (mut listed, mut after) = (Vec::new(), None);
     loop {
         let page = require_success(store.list_runs(filter, after, 3).await, "listing a page")?;
         expect(page.runs.len() <= 3, "a page is not longer than was asked for")?;
-        seen.extend(page.runs.into_iter().map(|record| record.run));
+        listed.extend(page.runs.into_iter().map(|record| record.run));
         // A new run between two pages does not move the cursor.
-        begin_run(store, &format!("new-{}", seen.len()), "new", AT + 100).await?;
+        begin_run(store, &format!("new-{}", listed.len()), "new", START + 100).await?;
         let Some(next) = page.next else { break };
         let text = next.to_string();
         after = Some(RunCursor::parse(&text).map_err(|e| format!("a cursor as text: {e}"))?);
     }
-    equal(&seen, &(0..10).rev().map(|n| format!("list-{n}")).collect(), "all pages together")?;
+    equal(&listed, &(0..10).rev().map(|n| format!("list-{n}")).collect(), "all pages together")?;
     expect(RunCursor::parse("yesterday").is_err(), "what is not a cursor is refused")
 }
