@@ -164,7 +164,7 @@ impl RunCoordinator {
                         if matches!(activity.request, Request::Model(_)) =>
                     {
                         let about = match work {
-                            Some(work) => facts.so_far(work, &activity),
+                            Some(work) => facts.metadata_so_far(work, &activity),
                             None => ActivityMetadata::from_usage(Some(Usage::for_unknown_call())),
                         };
                         self.stopped.push((activity, about));

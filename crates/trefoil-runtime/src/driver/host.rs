@@ -375,7 +375,7 @@ impl HostFacts for LocalHostFacts<'_> {
         self.context.watch.wants_events()
     }
 
-    fn so_far(&self, work: WorkId, activity: &Activity) -> ActivityMetadata {
+    fn metadata_so_far(&self, work: WorkId, activity: &Activity) -> ActivityMetadata {
         let none = Meter::default();
         let meter = self.running.get(&work).map_or(&none, |one| &one.meter);
         let answer_metadata = meter.substitute_model().map(|instead| model::substitute_metadata(&instead)).unwrap_or_default();
