@@ -1,11 +1,14 @@
-//! Names of steps as users type them, and the steps that they mean. The only place that knows which name means which step.
+//! Finds the steps that a name means, as users type it on the command line. No other module decides this.
 //!
-//! The path of a step is its key; that of a step of a called flow is the key of the call, `/` and the key there. A name is the
-//! end of a path, and steps around it may be left out: `ok`, `ship/ok` and `all/ok` are names of `all/ship@1/ok`. Passes, items
-//! and copies may be left out, too: then all are meant. A label is also a name as it is written in the manifest.
+//! The path of a step is its key, such as `all/ship@1/ok`. A step of a called flow has the key of the call, `/` and its key in that
+//! flow. Each part between slashes is a *segment*: a label, and perhaps *marks*. A mark says which pass (`@1`), item (`[0]`), attempt
+//! (`#1`) or try (`!2`) it is, or that it is the second step with the same key (`~2`).
 //!
-//! A step of a run has a [`RunPath`], with the marks that it has there: a mark in a name must be one of them. A step of a program has a
-//! [`StepPlace`], which knows where a run will have marks, but not which.
+//! A name matches the end of a path. It may skip enclosing steps: `ok`, `ship/ok` and `all/ok` are names of `all/ship@1/ok`. It may
+//! also skip marks; then it means all passes and items. A label can also be typed as the manifest has it, without escapes.
+//!
+//! A step of a run has a [`RunPath`], whose marks are known: a mark in a name must be one of them. A step of a program has a
+//! [`StepPlace`], which knows where a run will have marks, but not their numbers.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -20,8 +23,8 @@ use crate::key::{
 };
 use crate::request::Activity;
 
-/// The maximum number of visited steps; beyond it, a program's steps have no paths.
-const LIMIT: usize = 20_000;
+/// The maximum number of visited steps; steps beyond it have no paths. Calls of calls can lead to very many paths.
+const MAX_VISITS: usize = 20_000;
 
 /// A place of a step in a program. The step of a flow that is called twice has two places.
 #[derive(Debug, Clone)]
@@ -30,90 +33,100 @@ pub struct StepPlace {
     pub label: String,
     /// Its structural key, without the marks of passes, items, attempts and tries.
     pub key: String,
-    /// Its structural key with the signs of the marks that it has in a run, without their numbers: `all/each[/ship@/ok`.
+    /// Its structural key with the first characters of the marks that it has in a run, without numbers: `all/each[/ship@/ok`.
     pattern: String,
     /// The step.
     pub id: StepId,
-    /// The enclosing flows.
-    within: Vec<FlowId>,
+    /// The enclosing flows, which are not entered again: flows may call themselves.
+    enclosing_flows: Vec<FlowId>,
 }
 
-/// The places of all steps of a sort, in the order of the manifest: one for each sequence of calls that leads to a step.
+/// The places of the steps that `is_wanted` accepts, in the order of the manifest: one for each sequence of calls that leads to a
+/// step.
 pub fn step_places(program: &Program, is_wanted: impl Fn(&Step) -> bool) -> Vec<StepPlace> {
-    let (mut all, mut known) = (Vec::new(), BTreeSet::new());
+    let (mut places, mut known) = (Vec::new(), BTreeSet::new());
     let entry = program.entry_flow();
-    let (label, within) = (program.name.to_string(), vec![program.entry]);
-    let top = StepPlace { id: entry.body, label, key: String::new(), pattern: String::new(), within };
-    // With each place, whether it is a state, whose name is in the key instead of the label.
-    let mut stack = vec![(top, false)];
-    for _ in 0..LIMIT {
+    let root = StepPlace {
+        id: entry.body,
+        label: program.name.to_string(),
+        key: String::new(),
+        pattern: String::new(),
+        enclosing_flows: vec![program.entry],
+    };
+    // With each place, whether it is a state: a state has its name in the key, not its label.
+    let mut stack = vec![(root, false)];
+    for _ in 0..MAX_VISITS {
         let Some((mut place, is_state)) = stack.pop() else { break };
         let step = &program.steps[place.id];
-        if let Some(own) = &step.label {
-            place.label = own.to_string();
+        if let Some(label) = &step.label {
+            place.label = label.to_string();
         }
-        let is_entry = place.key.is_empty() && step.kind.step_info().has_activity;
-        let name = match &step.label {
-            Some(own) if !is_state => Some(own),
-            _ if is_entry => Some(&entry.name),
+        // A flow that is a single activity without a label has the flow's name in its key.
+        let is_unlabelled_entry = place.key.is_empty() && step.kind.step_info().has_activity;
+        let segment = match &step.label {
+            Some(label) if !is_state => Some(label),
+            _ if is_unlabelled_entry => Some(&entry.name),
             _ => None,
         };
-        if let Some(name) = name {
-            place.enter(&escape_label(name));
+        if let Some(segment) = segment {
+            place.push_segment(&escape_label(segment));
         }
-        let marked = StepPlace { pattern: format!("{}{}", place.pattern, marks_within(step)), ..place.clone() };
-        let beneath = |id, within| StepPlace { id, within, ..marked.clone() };
+        let inside = StepPlace { pattern: format!("{}{}", place.pattern, mark_signs(step)), ..place.clone() };
+        let child_place = |id, enclosing_flows| StepPlace { id, enclosing_flows, ..inside.clone() };
         // In reverse, because the last one pushed is visited first.
         for flow in walk::callees_of(step).into_iter().rev() {
-            if place.within.contains(&flow) {
+            if place.enclosing_flows.contains(&flow) {
                 continue;
             }
-            let mut within = place.within.clone();
-            within.push(flow);
-            stack.push((beneath(program.flows[flow].body, within), false));
+            let mut enclosing_flows = place.enclosing_flows.clone();
+            enclosing_flows.push(flow);
+            stack.push((child_place(program.flows[flow].body, enclosing_flows), false));
         }
         for (child, name) in step.named_children().into_iter().rev() {
-            let mut inside = beneath(child, place.within.clone());
+            let mut child = child_place(child, place.enclosing_flows.clone());
             if let Some(name) = name {
-                inside.pattern.clone_from(&place.pattern);
-                inside.enter(&escape_label(name));
-                inside.pattern.push_str(&marks_within(step));
+                // The marks come after the name of a state, not before it.
+                child.pattern.clone_from(&place.pattern);
+                child.push_segment(&escape_label(name));
+                child.pattern.push_str(&mark_signs(step));
             }
-            stack.push((inside, name.is_some()));
+            stack.push((child, name.is_some()));
         }
         if is_wanted(step) && known.insert((place.id, place.key.clone())) {
-            all.push(place);
+            places.push(place);
         }
     }
-    all
+    places
 }
 
-/// The signs of the marks that the steps inside a step have in a run.
-fn marks_within(step: &Step) -> String {
-    let mut marks = String::new();
-    marks.extend(step.kind.step_info().mark);
+/// The first characters of the marks that a run adds to the path of a step before the steps inside it: `@` for passes, `[` for items.
+fn mark_signs(step: &Step) -> String {
+    let mut signs = String::new();
+    signs.extend(step.kind.step_info().mark);
     if matches!(step.kind, StepKind::ForEach(_) | StepKind::Conversation(_)) {
-        marks.push('[');
+        signs.push('[');
     }
-    marks
+    signs
 }
 
 /// The path of a step, of a run or of a program.
 pub trait StepPath {
-    /// Whether a name means it.
+    /// Whether a name means this step.
     fn is_named(&self, name: &str) -> bool;
-    /// Whether a name leaves nothing of it out but marks.
+    /// Whether a name is this whole path, at most without marks.
     fn is_whole(&self, name: &str) -> bool;
 }
 
 impl StepPlace {
-    fn enter(&mut self, segment: &str) {
+    /// Adds a segment to the key and to the pattern.
+    fn push_segment(&mut self, segment: &str) {
         (self.key, self.pattern) = (join_path(&self.key, segment), join_path(&self.pattern, segment));
     }
 
-    /// Whether a name means it, in all passes and items.
+    /// Whether a name means this step in all passes and items, because it has no marks.
     pub fn is_named_as_a_whole(&self, name: &str) -> bool {
-        is_name_of(name, &self.pattern, |_, _| false)
+        let accepts_no_mark: MarkTest = |_, _| false;
+        matches_path(name, &self.pattern, accepts_no_mark)
     }
 
     /// Whether a step of a run is this one, in any pass.
@@ -121,22 +134,23 @@ impl StepPlace {
         path.label_path() == self.key
     }
 
-    /// How a name of a step in the flow that it calls names that step there. The longest names of the call come first.
+    /// For a name of a step in the flow that this step calls: the part of the name that counts inside that flow. There may be several
+    /// ways to divide the name; the longest part for this step comes first.
     pub fn names_inside<'n>(&self, name: &'n str) -> impl Iterator<Item = &'n str> {
-        names_inside(name, &self.pattern, may_have)
+        inner_names(name, &self.pattern, may_have_mark)
     }
 
-    /// Its key as that of one pass and item, if it has any in a run.
-    fn example(&self) -> Option<String> {
+    /// The key of one pass and item of this step, for a message. `None` if it has no passes or items.
+    fn example_key(&self) -> Option<String> {
         let example = self.pattern.replace('@', "@1").replace('[', "[0]").replace('#', "#1");
         if example == self.pattern { None } else { Some(example) }
     }
 }
 
-/// The marks that a run will have are not known.
+/// Accepts any number in a mark, because the run is not known.
 impl StepPath for StepPlace {
     fn is_named(&self, name: &str) -> bool {
-        is_name_of(name, &self.pattern, may_have)
+        matches_path(name, &self.pattern, may_have_mark)
     }
     fn is_whole(&self, name: &str) -> bool {
         is_whole(name, &self.pattern)
@@ -162,17 +176,17 @@ impl<'k> RunPath<'k> {
         Self::from_text(key.as_str())
     }
 
-    /// The same of a key as text, or of several that are [joined](join_path).
+    /// The path of the step with this key as text, or with several keys that are [joined](join_path).
     pub fn from_text(key: &'k str) -> Self {
         Self(own_activity(key))
     }
 
-    /// The path of the step that a name means: this one, or one around it.
+    /// The path of the step that a name means: this one, or one that encloses it. The outermost counts, if several have the name.
     pub fn find_named(self, name: &str) -> Option<Self> {
         let mut outermost = None;
-        for around in enclosing_paths(self.0) {
-            if Self(around).is_named(name) {
-                outermost = Some(Self(around));
+        for path in path_and_enclosing(self.0) {
+            if Self(path).is_named(name) {
+                outermost = Some(Self(path));
             }
         }
         outermost
@@ -183,20 +197,20 @@ impl<'k> RunPath<'k> {
         label_path(self.0)
     }
 
-    /// As it is named in messages.
+    /// The name of the step in messages.
     pub fn display_name(self) -> &'k str {
         without_try(self.0)
     }
 
-    /// How a name of a step in the flow that it calls names that step there. The longest names of the call come first.
+    /// Like [`StepPlace::names_inside`], for a step of a run.
     pub fn names_inside(self, name: &str) -> impl Iterator<Item = &str> {
-        names_inside(name, self.0, has)
+        inner_names(name, self.0, has_mark)
     }
 }
 
 impl StepPath for RunPath<'_> {
     fn is_named(&self, name: &str) -> bool {
-        is_name_of(name, self.0, has)
+        matches_path(name, self.0, has_mark)
     }
     fn is_whole(&self, name: &str) -> bool {
         is_whole(name, self.0)
@@ -215,7 +229,8 @@ pub fn join_path(call: &str, step: &str) -> String {
     if call.is_empty() || step.is_empty() { format!("{call}{step}") } else { format!("{call}/{step}") }
 }
 
-/// The path before a child of a step with this path; `name`: see [`Step::named_children`].
+/// The path to which the steps inside a step add theirs. `path`: that of the step. `name`: that of the child
+/// ([`Step::named_children`]).
 pub fn path_inside(step: &Step, path: &str, name: Option<&Arc<str>>) -> String {
     let mut inside = match name {
         Some(name) => join_path(path, &escape_label(name)),
@@ -225,7 +240,8 @@ pub fn path_inside(step: &Step, path: &str, name: Option<&Arc<str>>) -> String {
     inside
 }
 
-/// The steps that a name means, of steps with their paths: those with this whole path; if there are none, those with this name.
+/// The steps that a name means, each once. If the name is the whole path of some steps, only those are meant: otherwise no name could
+/// mean a step `h` if there is also a step `c/h`.
 pub fn find_steps<P: StepPath, T: PartialEq>(name: &str, steps: impl IntoIterator<Item = (P, T)>) -> Vec<T> {
     let (mut whole, mut others) = (Vec::new(), Vec::new());
     for (path, step) in steps {
@@ -240,11 +256,11 @@ pub fn find_steps<P: StepPath, T: PartialEq>(name: &str, steps: impl IntoIterato
     if whole.is_empty() { others } else { whole }
 }
 
-/// Splits `STEP=VALUE`. A name and a value may contain `=`: the longest name that is known counts, or else what is before the first.
+/// Splits `STEP=VALUE`. Names and values may contain `=`: the longest known name counts. If none is known, the first `=` divides.
 pub fn split_value(text: &str, is_known: impl Fn(&str) -> bool) -> Option<(&str, &str)> {
     let (mut first, mut longest_known) = (None, None);
-    for (at, _) in text.match_indices('=') {
-        let (Some(name), Some(value)) = (text.get(..at), text.get(at + 1..)) else { continue };
+    for (index, _) in text.match_indices('=') {
+        let (Some(name), Some(value)) = (text.get(..index), text.get(index + 1..)) else { continue };
         if name.is_empty() {
             continue;
         }
@@ -260,20 +276,20 @@ pub fn split_value(text: &str, is_known: impl Fn(&str) -> bool) -> Option<(&str,
 pub const LISTED: usize = 12;
 
 /// How many passes or items of one step a message lists.
-const MARKED: usize = 3;
+const LISTED_MARKS: usize = 3;
 
-/// What a run has instead of a step with a name that it does not have.
+/// For a message about a name that means no step of a run: which steps the run has instead.
 pub fn describe_alternatives<'k>(name: &str, run: impl IntoIterator<Item = RunPath<'k>>) -> String {
     let run: Vec<RunPath<'k>> = run.into_iter().collect();
     let marked = find_other_marks(name, &run);
     if !marked.is_empty() {
-        return format!("it has {}", list_names(&marked, MARKED));
+        return format!("it has {}", list_names(&marked, LISTED_MARKS));
     }
     let (mut labels, mut paths) = (Vec::new(), Vec::new());
     for path in &run {
-        for around in enclosing_paths(path.0) {
-            labels.extend(own_label(around));
-            paths.push(label_path(around));
+        for path in path_and_enclosing(path.0) {
+            labels.extend(own_label(path));
+            paths.push(label_path(path));
         }
     }
     if labels.is_empty() {
@@ -288,22 +304,22 @@ pub fn describe_alternatives<'k>(name: &str, run: impl IntoIterator<Item = RunPa
     }
 }
 
-/// The passes and items of a run that a name means without its marks, if there are none with them.
+/// The passes and items that a run has of a step, if a name has marks that none of them has.
 fn find_other_marks<'k>(name: &str, run: &[RunPath<'k>]) -> Vec<&'k str> {
-    // The name, and what it says about a call.
-    for part in enclosing_paths(name) {
+    // The wrong mark may be on a call: `call@9/step`. So the start of the name is tried, too.
+    for part in path_and_enclosing(name) {
         if !is_marked(part) || run.iter().any(|path| path.find_named(part).is_some()) {
             continue;
         }
-        let bare = label_path(part);
+        let unmarked = label_path(part);
         let mut found = Vec::new();
         for path in run {
-            if let Some(step) = path.find_named(&bare) {
+            if let Some(step) = path.find_named(&unmarked) {
                 found.push(step.display_name());
             }
         }
         let mut found = distinct(found);
-        // Passes and items, and not the step around them.
+        // If there are passes and items, the enclosing step without a mark is not listed.
         if found.iter().any(|name| is_marked(name)) {
             found.retain(|name| is_marked(name));
         }
@@ -314,129 +330,140 @@ fn find_other_marks<'k>(name: &str, run: &[RunPath<'k>]) -> Vec<&'k str> {
     Vec::new()
 }
 
-/// How to name one of these steps of a program, if a name has a mark that none of them has in any run.
+/// For a message about a name with a mark that no run can have: what to write instead, if the name without marks means one of these
+/// steps.
 pub fn without_wrong_mark(name: &str, places: &[&StepPlace]) -> Option<String> {
     if !is_marked(name) {
         return None;
     }
-    let bare = label_path(name);
-    let place = places.iter().find(|place| place.is_named(&bare))?;
+    let unmarked = label_path(name);
+    let place = places.iter().find(|place| place.is_named(&unmarked))?;
     let key = &place.key;
-    Some(match place.example() {
+    Some(match place.example_key() {
         Some(one) => format!("write `{key}` for all of its passes and items, or `{one}` for one"),
         None => format!("write `{key}`: it has no passes or items"),
     })
 }
 
-/// Whether a name may have marks: a label may contain the same characters.
+/// Whether a name may have marks. It may still have none: a label may contain the same characters.
 pub fn is_marked(name: &str) -> bool {
     name.contains(MARKS)
 }
 
-/// Names for a message, at most this many.
-pub fn list_names(names: &[&str], most: usize) -> String {
-    let some: Vec<String> = names.iter().take(most).map(|name| format!("`{name}`")).collect();
-    match names.len().saturating_sub(most) {
-        0 => some.join(", "),
-        more => format!("{} and {more} more", some.join(", ")),
+/// Lists names for a message: at most `max` of them, then the number of the others.
+pub fn list_names(names: &[&str], max: usize) -> String {
+    let listed: Vec<String> = names.iter().take(max).map(|name| format!("`{name}`")).collect();
+    match names.len().saturating_sub(max) {
+        0 => listed.join(", "),
+        more => format!("{} and {more} more", listed.join(", ")),
     }
 }
 
+/// The names without repetitions, in the same order.
 fn distinct(mut names: Vec<&str>) -> Vec<&str> {
     let mut known = BTreeSet::new();
     names.retain(|name| known.insert(*name));
     names
 }
 
-/// Whether a segment has a mark.
+/// Whether a mark in a name matches a segment of a path: [`has_mark`] for paths of runs, [`may_have_mark`] for patterns.
 type MarkTest = fn(KeyPart<'_>, &str) -> bool;
 
-/// Whether a segment of a run has it.
-fn has(mark: KeyPart<'_>, of: &str) -> bool {
-    parse_key_parts(of).skip(1).any(|known| known == mark)
+/// Whether a segment of a run's path has this mark.
+fn has_mark(mark: KeyPart<'_>, segment: &str) -> bool {
+    parse_key_parts(segment).skip(1).any(|known| known == mark)
 }
 
-/// Whether a segment of a program may have it in a run. Copies are not counted in a program.
-fn may_have(mark: KeyPart<'_>, of: &str) -> bool {
+/// Whether a segment of a program's pattern may have this mark in some run. Patterns do not say which steps share a key, so `~2` is
+/// always accepted.
+fn may_have_mark(mark: KeyPart<'_>, segment: &str) -> bool {
     match mark {
-        KeyPart::Pass(_) => of.contains('@'),
-        KeyPart::Item(_) => of.contains('['),
-        KeyPart::Iteration(_) => of.contains('#'),
+        KeyPart::Pass(_) => segment.contains('@'),
+        KeyPart::Item(_) => segment.contains('['),
+        KeyPart::Iteration(_) => segment.contains('#'),
         KeyPart::Own(_) => true,
         KeyPart::Label(_) | KeyPart::Try(_) => false,
     }
 }
 
+/// Whether a name is a whole path, at most without marks. It may be typed with or without escapes.
 fn is_whole(name: &str, path: &str) -> bool {
     let labels = label_path(path);
     escape_label(name) == labels || label_path(name) == labels
 }
 
-/// Whether a name means the step with this path.
-fn is_name_of(name: &str, path: &str, has: MarkTest) -> bool {
-    let ((before, last), (around, own)) = (split(name), split(path));
-    if is_label_of(name, own) {
+/// Whether a name means the step with this path: the last segments match, and the others match enclosing steps.
+fn matches_path(name: &str, path: &str, mark_test: MarkTest) -> bool {
+    let (name_before, last_name) = split_last_segment(name);
+    let (enclosing, last_segment) = split_last_segment(path);
+    if is_raw_label(name, last_segment) {
         return true;
     }
-    if !is_part_of(last, own, has) {
+    if !matches_segment(last_name, last_segment, mark_test) {
         return false;
     }
-    match (before, around) {
+    match (name_before, enclosing) {
         (None, _) => true,
-        (Some(before), Some(around)) => is_name_around(before, around, has),
+        (Some(name_before), Some(enclosing)) => matches_some_enclosing(name_before, enclosing, mark_test),
         (Some(_), None) => false,
     }
 }
 
-/// Whether a name means the step with this path, or one around it.
-fn is_name_around(name: &str, path: &str, has: MarkTest) -> bool {
-    if enclosing_paths(path).any(|path| is_label_of(name, split(path).1)) {
+/// Whether a name means the step with this path, or a step that encloses it.
+fn matches_some_enclosing(name: &str, path: &str, mark_test: MarkTest) -> bool {
+    if path_and_enclosing(path).any(|path| is_raw_label(name, split_last_segment(path).1)) {
         return true;
     }
-    let (before, last) = split(name);
-    // The innermost step with the last part leaves most for the parts before it.
-    let innermost = enclosing_paths(path).find(|path| is_part_of(last, split(path).1, has));
+    let (name_before, last_name) = split_last_segment(name);
+    // The innermost match leaves the most segments for the rest of the name, so no other match needs to be tried.
+    let mut paths = path_and_enclosing(path);
+    let innermost = paths.find(|path| matches_segment(last_name, split_last_segment(path).1, mark_test));
     let Some(innermost) = innermost else { return false };
-    match (before, split(innermost).0) {
+    match (name_before, split_last_segment(innermost).0) {
         (None, _) => true,
-        (Some(before), Some(around)) => is_name_around(before, around, has),
+        (Some(name_before), Some(enclosing)) => matches_some_enclosing(name_before, enclosing, mark_test),
         (Some(_), None) => false,
     }
 }
 
-fn names_inside<'n>(name: &'n str, call: &str, has: MarkTest) -> impl Iterator<Item = &'n str> {
-    name.rmatch_indices('/').filter_map(move |(at, _)| {
-        let (before, inner) = (name.get(..at)?, name.get(at + 1..)?);
-        if !inner.is_empty() && is_name_of(before, call, has) { Some(inner) } else { None }
+/// The ends of a name whose start means the call with this path, the shortest end first.
+fn inner_names<'n>(name: &'n str, call: &str, mark_test: MarkTest) -> impl Iterator<Item = &'n str> {
+    name.rmatch_indices('/').filter_map(move |(index, _)| {
+        let (call_name, inner) = (name.get(..index)?, name.get(index + 1..)?);
+        if !inner.is_empty() && matches_path(call_name, call, mark_test) { Some(inner) } else { None }
     })
 }
 
-/// A path, and those around it, the innermost first.
-fn enclosing_paths(path: &str) -> impl Iterator<Item = &str> {
-    std::iter::successors(Some(path), |path| split(path).0)
+/// A path and the paths that enclose it, the innermost first: `a/b/c`, `a/b`, `a`.
+fn path_and_enclosing(path: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(path), |path| split_last_segment(path).0)
 }
 
-/// What is before the last segment, and the last segment.
-fn split(path: &str) -> (Option<&str>, &str) {
+/// The path before the last segment, if there is one, and the last segment.
+fn split_last_segment(path: &str) -> (Option<&str>, &str) {
     match path.rsplit_once('/') {
-        Some((around, own)) => (Some(around), own),
+        Some((enclosing, last)) => (Some(enclosing), last),
         None => (None, path),
     }
 }
 
-/// Whether a text is the label of a segment as the manifest writes it.
-fn is_label_of(text: &str, of: &str) -> bool {
-    !text.is_empty() && parse_key_parts(of).next() == Some(KeyPart::Label(&escape_label(text)))
+/// Whether a text is the label of a segment as the manifest has it, without escapes. Such a label may contain `/`.
+fn is_raw_label(text: &str, segment: &str) -> bool {
+    !text.is_empty() && parse_key_parts(segment).next() == Some(KeyPart::Label(&escape_label(text)))
 }
 
-/// Whether a part of a name is that of a segment: its label, with some, all or none of its marks.
-fn is_part_of(part: &str, of: &str, has: MarkTest) -> bool {
-    let typed: Vec<_> = parse_key_parts(part).collect();
-    let is_same = typed.first() == parse_key_parts(of).next().as_ref();
-    // A mark is written as views print it: `@`, `[1` and `[01]` are none.
-    let is_written = typed.iter().map(KeyPart::to_string).collect::<String>() == part;
-    let is_marked = is_written && typed.iter().skip(1).all(|mark| has(*mark, of));
-    !part.is_empty() && is_same && is_marked || is_label_of(part, of)
+/// Whether one part of a name means a segment: its label, with some, all or none of its marks.
+fn matches_segment(part: &str, segment: &str, mark_test: MarkTest) -> bool {
+    if is_raw_label(part, segment) {
+        return true;
+    }
+    let typed: Vec<KeyPart<'_>> = parse_key_parts(part).collect();
+    if part.is_empty() || typed.first() != parse_key_parts(segment).next().as_ref() {
+        return false;
+    }
+    // Marks count only in the form that views print: `@`, `[1` and `[01]` are not marks.
+    let printed: String = typed.iter().map(KeyPart::to_string).collect();
+    printed == part && typed.iter().skip(1).all(|mark| mark_test(*mark, segment))
 }
 
 #[cfg(test)]
@@ -506,7 +533,7 @@ mod tests {
             key: label_path(pattern).into_owned(),
             pattern: pattern.to_owned(),
             id: StepId(0),
-            within: Vec::new(),
+            enclosing_flows: Vec::new(),
         };
         let ok = place("all@/each[/ok");
         for name in ["ok", "all@7/ok", "each[99]/ok", "all@1/each[0]/ok", "all/each/ok"] {
@@ -514,13 +541,13 @@ mod tests {
         }
         for name in ["ok@1", "ok[0]", "all[1]/ok", "each@1/ok", "ok!2", "all@/ok"] {
             assert!(!ok.is_named(name), "{name}");
-            let told = without_wrong_mark(name, &[&ok]);
+            let message = without_wrong_mark(name, &[&ok]);
             let expected = "write `all/each/ok` for all of its passes and items, or `all@1/each[0]/ok` for one";
-            assert_eq!(told.as_deref(), Some(expected), "{name}");
+            assert_eq!(message.as_deref(), Some(expected), "{name}");
         }
         assert!(ok.is_named_as_a_whole("all/ok") && !ok.is_named_as_a_whole("all@7/ok"));
-        let told = without_wrong_mark("a/b@2", &[&place("a/b")]);
-        assert_eq!(told.as_deref(), Some("write `a/b`: it has no passes or items"));
+        let message = without_wrong_mark("a/b@2", &[&place("a/b")]);
+        assert_eq!(message.as_deref(), Some("write `a/b`: it has no passes or items"));
         assert_eq!(without_wrong_mark("c@2", &[&ok]).or(without_wrong_mark("c", &[&ok])), None);
         assert_eq!(place("@/ask").names_inside("@7/ask/x").collect::<Vec<_>>(), ["x"]);
     }
@@ -528,15 +555,15 @@ mod tests {
     #[test]
     fn what_a_run_has_instead_is_listed() {
         let run = ["f", "lp@1/wr", "lp@1/rv", "lp@2/wr", "lp@2/rv", "f[0]/x", "f[1]/x", "f[2]/x", "f[3]/x!2", "one"];
-        let told = |name| describe_alternatives(name, run.map(RunPath::from_text));
-        assert_eq!(told("wr@7"), "it has `lp@1/wr`, `lp@2/wr`");
-        assert_eq!(told("lp@9/wr"), "it has `lp@1/wr`, `lp@2/wr`");
-        assert_eq!(told("lp@9"), "it has `lp@1`, `lp@2`");
-        assert_eq!(told("f[99]"), "it has `f[0]`, `f[1]`, `f[2]` and 1 more");
-        assert_eq!(told("one@1/s2"), "it has `one`");
-        assert_eq!(told("wrr"), "did you mean `wr`? Its steps are `f`, `wr`, `lp`, `rv`, `x`, `one`");
-        assert_eq!(told("lp/wrr"), "did you mean `lp/wr`? Its steps are `f`, `wr`, `lp`, `rv`, `x`, `one`");
-        assert_eq!(told("something else"), "its steps are `f`, `wr`, `lp`, `rv`, `x`, `one`");
+        let message = |name| describe_alternatives(name, run.map(RunPath::from_text));
+        assert_eq!(message("wr@7"), "it has `lp@1/wr`, `lp@2/wr`");
+        assert_eq!(message("lp@9/wr"), "it has `lp@1/wr`, `lp@2/wr`");
+        assert_eq!(message("lp@9"), "it has `lp@1`, `lp@2`");
+        assert_eq!(message("f[99]"), "it has `f[0]`, `f[1]`, `f[2]` and 1 more");
+        assert_eq!(message("one@1/s2"), "it has `one`");
+        assert_eq!(message("wrr"), "did you mean `wr`? Its steps are `f`, `wr`, `lp`, `rv`, `x`, `one`");
+        assert_eq!(message("lp/wrr"), "did you mean `lp/wr`? Its steps are `f`, `wr`, `lp`, `rv`, `x`, `one`");
+        assert_eq!(message("something else"), "its steps are `f`, `wr`, `lp`, `rv`, `x`, `one`");
         assert_eq!(describe_alternatives("a", []), "it has no steps");
     }
 

@@ -1,6 +1,6 @@
 //! Keys: structural (where in the program) and content (what an activity depends on).
 //!
-//! `write` composes structural keys and `read` parses them; no other code knows their grammar.
+//! `writer` composes structural keys and `parser` parses them; no other code knows their grammar.
 
 mod parser;
 mod writer;
