@@ -135,7 +135,7 @@ impl Settings {
     /// Whether tools start processes without further permission.
     pub fn starts_processes(&self) -> bool {
         #[cfg(feature = "mcp")]
-        if self.mcp.iter().any(|server| matches!(server.place, trefoil_tools::McpTransport::Process(_))) {
+        if self.mcp.iter().any(|server| matches!(server.transport, trefoil_tools::McpTransport::Process(_))) {
             return true;
         }
         !self.tools.is_empty()
@@ -150,7 +150,7 @@ impl Settings {
         }
         #[cfg(feature = "mcp")]
         for server in &self.mcp {
-            if let trefoil_tools::McpTransport::Process(program) = &server.place {
+            if let trefoil_tools::McpTransport::Process(program) = &server.transport {
                 found.extend(declared_program(format!("mcp.{}", server.name), program));
             }
         }

@@ -114,12 +114,12 @@ impl SettingsReading<'_> {
                 }
             }
         }
-        let place = match (program(self.base, all)?, url) {
+        let transport = match (program(self.base, all)?, url) {
             (Some(program), None) => McpTransport::Process(program),
             (None, Some(url)) => McpTransport::Http { url, headers },
             _ => return Err((value.span(), "it needs either a `command` or a `url`".to_owned())),
         };
-        Ok(McpServer { name: name.to_owned(), place, tools, idempotent, time: limit, start })
+        Ok(McpServer { name: name.to_owned(), transport, tools, idempotent, time: limit, start })
     }
 
     /// `[python]`

@@ -49,7 +49,7 @@ pub struct McpConnection {
     peer: Peer<RoleClient>,
     running: Mutex<Option<RunningService<RoleClient, McpClient>>>,
     process: tokio::sync::Mutex<Option<ChildProcess>>,
-    said: ServerOutputTail,
+    output_tail: ServerOutputTail,
     budget: Arc<OutputBudget>,
     trouble: ConnectionFailure,
     caller: McpClient,
@@ -110,23 +110,23 @@ impl McpConnection {
         until: Instant,
     ) -> Result<HandshakeOutcome, ToolError> {
         let trouble = ConnectionFailure::default();
-        let (budget, said, probe) =
+        let (budget, output_tail, probe) =
             (Arc::<OutputBudget>::default(), ServerOutputTail::default(), HandshakeProbe::default());
         let mut process = None;
         let client_side = McpClient::of_version(generation.initialize_version());
         let caller = client_side.clone();
-        let transport = match &server.place {
+        let transport = match &server.transport {
             McpTransport::Process(program) => {
                 let mut started = start(program, secrets)?;
                 let (stdin, stdout) = (started.child.stdin.take(), started.child.stdout.take());
                 if let Some(stderr) = started.child.stderr.take() {
-                    said.read_stderr(stderr);
+                    output_tail.read_stderr(stderr);
                 }
                 let (Some(stdin), Some(stdout)) = (stdin, stdout) else {
                     return Err(failed("the server has no standard streams".to_owned()));
                 };
                 process = Some(started);
-                let streams = StdioLines::new(stdout, stdin, budget.clone(), said.clone(), trouble.clone());
+                let streams = StdioLines::new(stdout, stdin, budget.clone(), output_tail.clone(), trouble.clone());
                 match generation {
                     ProtocolGeneration::Either => ServerTransport::new(ProbingTransport::new(streams, probe.clone())),
                     _ => ServerTransport::new(streams),
@@ -147,14 +147,19 @@ impl McpConnection {
         let running = match tokio::time::timeout_at(until, begun).await {
             Ok(Ok(running)) => running,
             Ok(Err(why)) => {
-                let (other, why) =
-                    explain_failed_handshake(&server, &why, &HandshakeEvidence { probe, trouble, said }, process).await;
+                let (other, why) = explain_failed_handshake(
+                    &server,
+                    &why,
+                    &HandshakeEvidence { probe, trouble, output_tail },
+                    process,
+                )
+                .await;
                 return match other {
                     Some(other) => Ok(HandshakeOutcome::Odd(other, why)),
                     None => Err(why),
                 };
             }
-            Err(_) => return Err(late_server_error(&server, &said)),
+            Err(_) => return Err(late_server_error(&server, &output_tail)),
         };
         // Discard a failure of the first handshake with a server of the other generation.
         trouble.take();
@@ -165,7 +170,7 @@ impl McpConnection {
             peer: running.peer().clone(),
             running: Mutex::new(Some(running)),
             process: tokio::sync::Mutex::new(process),
-            said,
+            output_tail,
             budget,
             trouble,
             caller: client_side,
@@ -355,7 +360,7 @@ impl McpConnection {
         if let Some(trouble) = self.trouble.take() {
             return trouble;
         }
-        if let Some(ended) = ended_server_error(self.process.lock().await.as_mut(), &self.said).await {
+        if let Some(ended) = ended_server_error(self.process.lock().await.as_mut(), &self.output_tail).await {
             return ended;
         }
         match why {

@@ -63,14 +63,14 @@ pub struct HandshakeEvidence {
     /// Failures below the protocol.
     pub trouble: ConnectionFailure,
     /// The end of the server's standard error.
-    pub said: ServerOutputTail,
+    pub output_tail: ServerOutputTail,
 }
 
 /// The failure of a handshake, and the generation to try instead. `process`: the server, which is ended.
 pub async fn explain_failed_handshake(
     server: &McpServer,
     why: &ClientInitializeError,
-    HandshakeEvidence { probe, trouble, said }: &HandshakeEvidence,
+    HandshakeEvidence { probe, trouble, output_tail }: &HandshakeEvidence,
     mut process: Option<ChildProcess>,
 ) -> (Option<ProtocolGeneration>, ToolError) {
     let is_process = process.is_some();
@@ -78,19 +78,19 @@ pub async fn explain_failed_handshake(
     // A server that has answered ends because its input is closed, not by itself.
     let ended = match is_answered(why) {
         true => None,
-        false => ended_server_error(process.as_mut(), said).await,
+        false => ended_server_error(process.as_mut(), output_tail).await,
     };
     if let (Some(_), None, Some(process)) = (&other, &ended, process) {
         process.end_process(PATIENCE).await;
     }
     // A flood of other text also ends the connection.
-    let told = match said.first_garbage_line() {
+    let garbage = match output_tail.first_garbage_line() {
         Some(line) => Some(garbage(&line)),
         None => trouble.take(),
     };
-    let (other, why) = match (told, ended) {
+    let (other, why) = match (garbage, ended) {
         // What the server sent cannot be read, in any generation.
-        (Some(told), _) => (None, told),
+        (Some(garbage), _) => (None, garbage),
         (None, Some(ended)) => (other, ended),
         (None, None) => (other, rejection_error(why)),
     };
@@ -99,7 +99,7 @@ pub async fn explain_failed_handshake(
         ToolError::Network(why) if is_process => {
             ToolError::with_advice(why, "run the command of the server by hand to see why it ends")
         }
-        ToolError::Timeout => late_server_error(server, said),
+        ToolError::Timeout => late_server_error(server, output_tail),
         why => why,
     };
     (other, why)
@@ -163,14 +163,14 @@ pub fn before_sending(why: ToolError) -> ToolError {
 }
 
 /// The error for a server that is not ready in time.
-pub fn late_server_error(server: &McpServer, said: &ServerOutputTail) -> ToolError {
-    if let Some(line) = said.first_garbage_line() {
+pub fn late_server_error(server: &McpServer, output_tail: &ServerOutputTail) -> ToolError {
+    if let Some(line) = output_tail.first_garbage_line() {
         return garbage(&line);
     }
-    let said = said.stderr_text();
-    let said = if said.is_empty() { said } else { format!(": {said}") };
+    let stderr = output_tail.stderr_text();
+    let stderr = if stderr.is_empty() { stderr } else { format!(": {stderr}") };
     let limit = server.start_limit().as_secs_f64();
-    ToolError::Unready(format!("the server did not finish its handshake within {limit} s{said}"))
+    ToolError::Unready(format!("the server did not finish its handshake within {limit} s{stderr}"))
 }
 
 /// The error for a server that writes something else.
@@ -182,7 +182,10 @@ fn garbage(line: &str) -> ToolError {
 }
 
 /// The error for a server that has ended. The process may need a moment to exit.
-pub async fn ended_server_error(process: Option<&mut ChildProcess>, said: &ServerOutputTail) -> Option<ToolError> {
+pub async fn ended_server_error(
+    process: Option<&mut ChildProcess>,
+    output_tail: &ServerOutputTail,
+) -> Option<ToolError> {
     let ended = tokio::time::timeout(PATIENCE / 4, process?.child.wait()).await.ok()?;
     let how = match ended.ok()?.code() {
         Some(code) => format!("it exited with {code}"),
@@ -190,9 +193,9 @@ pub async fn ended_server_error(process: Option<&mut ChildProcess>, said: &Serve
     };
     // Its last output is read by another task.
     tokio::time::sleep(Duration::from_millis(20)).await;
-    let said = said.stderr_text();
-    let said = if said.is_empty() { said } else { format!(": {said}") };
-    Some(ToolError::Broken(format!("the server stopped: {how}{said}")))
+    let stderr = output_tail.stderr_text();
+    let stderr = if stderr.is_empty() { stderr } else { format!(": {stderr}") };
+    Some(ToolError::Broken(format!("the server stopped: {how}{stderr}")))
 }
 
 /// The advice for a server with another protocol.

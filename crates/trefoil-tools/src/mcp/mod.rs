@@ -44,7 +44,7 @@ pub struct McpServer {
     /// Its name.
     pub name: String,
     /// How to reach it.
-    pub place: McpTransport,
+    pub transport: McpTransport,
     /// The tools that may be called; `None`: all.
     pub tools: Option<Vec<String>>,
     /// Which of its tools are idempotent, as the operator says: the server's own claims are not enough.
@@ -92,7 +92,7 @@ impl McpServer {
     fn at(url: &str) -> Self {
         Self {
             name: url.to_owned(),
-            place: McpTransport::Http { url: url.to_owned(), headers: Vec::new() },
+            transport: McpTransport::Http { url: url.to_owned(), headers: Vec::new() },
             tools: None,
             idempotent: IdempotentTools::These(Vec::new()),
             time: crate::TIME,
@@ -103,7 +103,7 @@ impl McpServer {
     /// Adds headers from a manifest. The operator's headers take precedence.
     fn with(&self, more: &[(Arc<str>, Value)]) -> Result<Self, ToolError> {
         let mut server = self.clone();
-        let McpTransport::Http { headers, .. } = &mut server.place else {
+        let McpTransport::Http { headers, .. } = &mut server.transport else {
             let why = format!("`{}` is a program, so it cannot have `headers`", self.name);
             return Err(ToolError::with_advice(
                 why,
@@ -132,7 +132,7 @@ impl McpServer {
 
     /// The environment values and secrets that the server gets.
     pub fn list_holes(&self) -> Vec<(HoleKind, Arc<str>)> {
-        match &self.place {
+        match &self.transport {
             McpTransport::Process(program) => program.environment.list_holes(),
             McpTransport::Http { headers, .. } => {
                 let mut holes = Vec::new();
@@ -146,7 +146,7 @@ impl McpServer {
 
     /// The environment variables among them that the server gets as credentials.
     pub fn credential_variables(&self) -> Vec<Arc<str>> {
-        match &self.place {
+        match &self.transport {
             McpTransport::Process(program) => program.environment.credential_variables(),
             McpTransport::Http { headers, .. } => {
                 let mut holes = Vec::new();
@@ -162,7 +162,7 @@ impl McpServer {
 
     /// Those without which it is not called.
     pub fn required_holes(&self) -> Vec<(HoleKind, Arc<str>)> {
-        match &self.place {
+        match &self.transport {
             McpTransport::Process(program) => program.environment.required_holes(),
             McpTransport::Http { .. } => self.list_holes(),
         }
@@ -237,7 +237,7 @@ impl McpTools {
     /// Reports a request that is to be sent to a server at an address.
     fn plans(&self, at: CallSite<'_>, named: &str, wanted: McpRequest<'_>) {
         if let Some(server) = self.server(named)
-            && let McpTransport::Http { url, .. } = &server.place
+            && let McpTransport::Http { url, .. } = &server.transport
         {
             at.meter.plan_request(http::display_request(url, wanted));
         }
@@ -277,11 +277,11 @@ impl McpTools {
         }
         // The old connection is closed before the new one is opened.
         held.connection = None;
-        let client = match (&server.place, self.declared.contains_key(named)) {
+        let client = match (&server.transport, self.declared.contains_key(named)) {
             (McpTransport::Http { url, .. }, true) => Some(own_client(url, server.time)?),
             _ => self.client.clone(),
         };
-        if let (McpTransport::Http { url, .. }, Some(client)) = (&server.place, &client) {
+        if let (McpTransport::Http { url, .. }, Some(client)) = (&server.transport, &client) {
             client.check_url(url)?;
         }
         at.meter.mark_sent();

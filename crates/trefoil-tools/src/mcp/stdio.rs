@@ -39,7 +39,7 @@ pub struct StdioLines {
     lines: VecDeque<Vec<u8>>,
     /// The values in the line. A line is parsed as a whole, and each value takes many times the memory of its text.
     nodes: NodeCounter,
-    said: ServerOutputTail,
+    output_tail: ServerOutputTail,
     trouble: ConnectionFailure,
 }
 
@@ -60,7 +60,7 @@ impl StdioLines {
         stdout: ChildStdout,
         stdin: ChildStdin,
         budget: Arc<OutputBudget>,
-        said: ServerOutputTail,
+        output_tail: ServerOutputTail,
         trouble: ConnectionFailure,
     ) -> Self {
         Self {
@@ -71,7 +71,7 @@ impl StdioLines {
             line: Vec::new(),
             lines: VecDeque::new(),
             nodes: NodeCounter::default(),
-            said,
+            output_tail,
             trouble,
         }
     }
@@ -139,7 +139,7 @@ impl Transport<RoleClient> for StdioLines {
                 match read_message(&line, &self.open, None) {
                     IncomingText::Message(message) => return Some(*message),
                     IncomingText::Idle => {}
-                    IncomingText::OtherText => self.said.line(&line),
+                    IncomingText::OtherText => self.output_tail.line(&line),
                     IncomingText::Unreadable(why) => return self.ends(why),
                 }
             }

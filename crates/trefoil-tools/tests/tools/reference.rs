@@ -42,11 +42,11 @@ fn python(folder: &Path) -> String {
     folder.join("py/bin/python").display().to_string()
 }
 
-fn server(place: McpTransport) -> McpServer {
+fn server(transport: McpTransport) -> McpServer {
     let time = Duration::from_secs(60);
     McpServer {
         name: "one".to_owned(),
-        place,
+        transport,
         tools: None,
         idempotent: IdempotentTools::These(Vec::new()),
         time,

@@ -23,7 +23,7 @@ pub fn server(mode: &str) -> McpServer {
     let command = words.map(str::to_owned).to_vec();
     McpServer {
         name: "stand-in".to_owned(),
-        place: McpTransport::Process(OperatorProgram { command, folder: Some(PathBuf::from("/")), environment }),
+        transport: McpTransport::Process(OperatorProgram { command, folder: Some(PathBuf::from("/")), environment }),
         tools: None,
         idempotent: IdempotentTools::These(vec!["echo".to_owned()]),
         time: Duration::from_secs(90),
