@@ -69,7 +69,8 @@ async fn questions(store: &dyn Store) -> Result<(), String> {
         at: 7,
         as_of,
     };
-    let (retry, fail) = (message(MessageKind::Signal, "pay", "retry", 3), message(MessageKind::Signal, "pay", "fail", 3));
+    let (retry, fail) =
+        (message(MessageKind::Signal, "pay", "retry", 3), message(MessageKind::Signal, "pay", "fail", 3));
     let first = require_success(store.post_message("questions", retry.clone()).await, "posting")?;
     let has = |e: &StoreError| matches!(e, StoreError::Answered { by: Some(by), .. } if by == "retry");
     require_refusal(store.post_message("questions", fail.clone()).await, "answer a second time", has)?;

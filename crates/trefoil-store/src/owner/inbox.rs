@@ -70,7 +70,10 @@ impl HumanInbox for StoreInbox {
 }
 
 fn received_message(posted: &PostedMessage) -> ReceivedMessage<RawRunMessage> {
-    ReceivedMessage { what: message_meaning(posted), message_ids: InboxMessageIds::from_ids([InboxMessageId(posted.id)]) }
+    ReceivedMessage {
+        what: message_meaning(posted),
+        message_ids: InboxMessageIds::from_ids([InboxMessageId(posted.id)]),
+    }
 }
 
 /// The meaning of a message for a run.

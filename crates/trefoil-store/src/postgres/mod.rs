@@ -348,7 +348,9 @@ impl Store for PostgresStore {
     async fn wait_for_work(&self, at_most: Duration) {
         // A notification may have been missed before listening started, so the first wait is short.
         let is_first_wait = !self.listening.initialized();
-        self.listening.get_or_init(async || self.pool.listen_channel(run_row::CHANNEL, self.runs_waiting.clone())).await;
+        self.listening
+            .get_or_init(async || self.pool.listen_channel(run_row::CHANNEL, self.runs_waiting.clone()))
+            .await;
         let at_most = if is_first_wait { at_most.min(Duration::from_millis(100)) } else { at_most };
         let _ = tokio::time::timeout(at_most, self.runs_waiting.notified()).await;
     }

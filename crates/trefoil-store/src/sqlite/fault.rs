@@ -31,16 +31,16 @@ impl From<StoreError> for SqliteError {
 
 impl SqliteError {
     /// Converts it to the error that callers of the store see.
-    pub fn at_file(self, place: &StoreFile) -> StoreError {
+    pub fn at_file(self, file: &StoreFile) -> StoreError {
         match self {
             Self::Store(error) => error,
-            Self::Sql(error) => of_sql(&error, place),
+            Self::Sql(error) => of_sql(&error, file),
         }
     }
 }
 
-fn of_sql(error: &rusqlite::Error, place: &StoreFile) -> StoreError {
-    let path = place.path.clone();
+fn of_sql(error: &rusqlite::Error, file: &StoreFile) -> StoreError {
+    let path = file.path.clone();
     let why = error.to_string();
     // The client's words name columns by number, and types as it calls them.
     let odd = match error {
@@ -55,7 +55,7 @@ fn of_sql(error: &rusqlite::Error, place: &StoreFile) -> StoreError {
     }
     match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            StoreError::Locked { path, waited_ms: place.options.busy_ms }
+            StoreError::Locked { path, waited_ms: file.options.busy_ms }
         }
         Some(ErrorCode::DiskFull) => StoreError::Full { path, why },
         Some(ErrorCode::ReadOnly) => StoreError::ReadOnly { path },

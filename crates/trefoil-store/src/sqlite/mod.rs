@@ -75,25 +75,25 @@ pub struct SqliteStore {
     /// `None` if the store is read-only.
     writer: Option<SqliteWriter>,
     alive: Arc<OwnerLocks>,
-    place: StoreFile,
+    file: StoreFile,
 }
 
 impl std::fmt::Debug for SqliteStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SqliteStore").field("path", &self.place.path).finish_non_exhaustive()
+        f.debug_struct("SqliteStore").field("path", &self.file.path).finish_non_exhaustive()
     }
 }
 
 impl SqliteStore {
     /// Opens a store; creates it, readable for this user only, if the file does not exist and [`StoreOptions::create`] says so.
     pub fn open(path: impl Into<PathBuf>, options: StoreOptions) -> StoreResult<Self> {
-        let place = StoreFile { path: path.into(), options };
-        let writer = SqliteWriter::open(place.clone())?;
+        let file = StoreFile { path: path.into(), options };
+        let writer = SqliteWriter::open(file.clone())?;
         Ok(Self {
-            readers: SqliteReaders::new(place.clone()),
+            readers: SqliteReaders::new(file.clone()),
             writer: Some(writer),
-            alive: Arc::new(OwnerLocks::new(&place)),
-            place,
+            alive: Arc::new(OwnerLocks::new(&file)),
+            file,
         })
     }
 
@@ -104,22 +104,22 @@ impl SqliteStore {
     ///
     /// [`StoreError::Missing`] if there is no store yet.
     pub fn open_to_read(path: impl Into<PathBuf>, options: StoreOptions) -> StoreResult<Self> {
-        let place = StoreFile { path: path.into(), options };
+        let file = StoreFile { path: path.into(), options };
         Ok(Self {
-            readers: SqliteReaders::for_read_only(place.clone())?,
+            readers: SqliteReaders::for_read_only(file.clone())?,
             writer: None,
-            alive: Arc::new(OwnerLocks::new(&place)),
-            place,
+            alive: Arc::new(OwnerLocks::new(&file)),
+            file,
         })
     }
 
     fn writer(&self) -> StoreResult<&SqliteWriter> {
-        self.writer.as_ref().ok_or_else(|| StoreError::ReadOnly { path: self.place.path.clone() })
+        self.writer.as_ref().ok_or_else(|| StoreError::ReadOnly { path: self.file.path.clone() })
     }
 
     /// Its file.
     pub fn file_path(&self) -> &Path {
-        &self.place.path
+        &self.file.path
     }
 }
 
@@ -357,7 +357,7 @@ impl Store for SqliteStore {
 
     async fn measure_size(&self) -> StoreResult<StoreSize> {
         let length = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
-        let disk = length(&self.place.path) + length(&self.place.wal_path());
+        let disk = length(&self.file.path) + length(&self.file.wal_path());
         let (runs, used) = self.readers.run_read(removal::used_space).await?;
         Ok(StoreSize { runs, disk, used })
     }
@@ -398,7 +398,7 @@ impl Store for SqliteStore {
     }
 
     fn display_location(&self) -> String {
-        self.place.path.display().to_string()
+        self.file.path.display().to_string()
     }
 }
 

@@ -40,16 +40,19 @@ impl DiskFileId {
 
 impl OpenFileCheck {
     /// Fails if the files of the store are not those of the first look any more.
-    pub fn check_files(&self, c: &Connection, place: &StoreFile, page: u32) -> StoreResult<()> {
+    pub fn check_files(&self, c: &Connection, file: &StoreFile, page: u32) -> StoreResult<()> {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let replaced = || StoreError::Replaced { path: place.path.clone() };
-        let file = std::fs::metadata(&place.path).map_err(|_| replaced())?;
-        let log = std::fs::metadata(place.wal_path()).ok();
-        let is_cut = file.len() < seen.bytes && is_cut(c, place, file.len(), page);
-        if !is_same(&mut seen.file, Some(&file)) || !is_same(&mut seen.log, log.as_ref()) || file.len() == 0 || is_cut {
+        let replaced = || StoreError::Replaced { path: file.path.clone() };
+        let metadata = std::fs::metadata(&file.path).map_err(|_| replaced())?;
+        let log_metadata = std::fs::metadata(file.wal_path()).ok();
+        let bytes = metadata.len();
+        let is_cut = bytes < seen.bytes && is_cut(c, file, bytes, page);
+        let is_same_file =
+            is_same(&mut seen.file, Some(&metadata)) && is_same(&mut seen.log, log_metadata.as_ref()) && bytes > 0;
+        if !is_same_file || is_cut {
             return Err(replaced());
         }
-        seen.bytes = file.len();
+        seen.bytes = bytes;
         Ok(())
     }
 }
@@ -66,7 +69,7 @@ fn is_same(seen: &mut Option<DiskFileId>, file: Option<&Metadata>) -> bool {
 
 /// Whether a file that has become shorter lacks pages. SQLite may have shortened it: then pages that the writer knows of are in the
 /// log. A connection without a cache finds out. The file itself is not opened, because closing it would end SQLite's locks on it.
-fn is_cut(c: &Connection, place: &StoreFile, bytes: u64, page: u32) -> bool {
+fn is_cut(c: &Connection, file: &StoreFile, bytes: u64, page: u32) -> bool {
     let pages = match c.query_row("PRAGMA page_count", [], |row| row.get::<_, i64>(0)) {
         Ok(pages) => super::uint(pages),
         Err(_) => u64::MAX,
@@ -74,7 +77,7 @@ fn is_cut(c: &Connection, place: &StoreFile, bytes: u64, page: u32) -> bool {
     if pages.saturating_mul(u64::from(page)) <= bytes {
         return false;
     }
-    let Ok(reader) = place.open_reader() else { return true };
+    let Ok(reader) = file.open_reader() else { return true };
     let found = reader.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
     !matches!(found, Ok(found) if found == "ok")
 }

@@ -33,8 +33,8 @@ pub struct OwnerLocks {
 
 impl OwnerLocks {
     /// The lock files next to a store.
-    pub fn new(place: &StoreFile) -> Self {
-        let mut folder = place.path.clone().into_os_string();
+    pub fn new(file: &StoreFile) -> Self {
+        let mut folder = file.path.clone().into_os_string();
         folder.push("-owners");
         Self { folder: folder.into(), held: Mutex::default(), leases: AtomicI64::new(0), expired: Mutex::default() }
     }

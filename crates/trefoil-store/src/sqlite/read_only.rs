@@ -49,11 +49,11 @@ struct SqliteFileStamp {
 }
 
 impl SqliteFileStamp {
-    fn from_file(place: &StoreFile) -> Self {
-        let file = std::fs::metadata(&place.path).ok();
-        let log = std::fs::metadata(place.wal_path()).map_or(0, |log| log.len());
-        let changed = file.as_ref().and_then(|file| file.modified().ok());
-        Self { bytes: file.map_or(0, |file| file.len()), changed, log }
+    fn from_file(file: &StoreFile) -> Self {
+        let metadata = std::fs::metadata(&file.path).ok();
+        let log = std::fs::metadata(file.wal_path()).map_or(0, |log| log.len());
+        let changed = metadata.as_ref().and_then(|metadata| metadata.modified().ok());
+        Self { bytes: metadata.map_or(0, |metadata| metadata.len()), changed, log }
     }
 }
 
@@ -64,8 +64,8 @@ impl SqliteReader {
     }
 
     /// Whether everything read with this connection is from one state of the file.
-    pub fn is_sound(&self, place: &StoreFile) -> bool {
-        self.frozen.as_ref().is_none_or(|stamp| *stamp == SqliteFileStamp::from_file(place))
+    pub fn is_sound(&self, file: &StoreFile) -> bool {
+        self.frozen.as_ref().is_none_or(|stamp| *stamp == SqliteFileStamp::from_file(file))
     }
 }
 

@@ -18,7 +18,7 @@ const MOST: usize = 8;
 /// A pool of reading connections.
 #[derive(Clone)]
 pub struct SqliteReaders {
-    place: Arc<StoreFile>,
+    file: Arc<StoreFile>,
     /// Whether nothing may change the store, not even a connection with write access.
     only: bool,
     idle: Arc<Mutex<Vec<SqliteReader>>>,
@@ -28,14 +28,14 @@ pub struct SqliteReaders {
 
 impl SqliteReaders {
     /// Connections to a file that this process also writes.
-    pub fn new(place: StoreFile) -> Self {
-        Self { place: Arc::new(place), only: false, idle: Arc::default(), turns: Arc::new(Semaphore::new(MOST)) }
+    pub fn new(file: StoreFile) -> Self {
+        Self { file: Arc::new(file), only: false, idle: Arc::default(), turns: Arc::new(Semaphore::new(MOST)) }
     }
 
     /// Connections to a file that is only read. Opens the first one at once.
-    pub fn for_read_only(place: StoreFile) -> StoreResult<Self> {
-        let first = place.open_read_only()?;
-        Ok(Self { only: true, idle: Arc::new(Mutex::new(vec![first])), ..Self::new(place) })
+    pub fn for_read_only(file: StoreFile) -> StoreResult<Self> {
+        let first = file.open_read_only()?;
+        Ok(Self { only: true, idle: Arc::new(Mutex::new(vec![first])), ..Self::new(file) })
     }
 
     /// Runs a read on a thread that may block.
@@ -66,12 +66,12 @@ impl SqliteReaders {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let reader = match idle {
             Some(reader) => reader,
-            None if self.only => self.place.open_read_only()?,
-            None => SqliteReader::beside_writer(self.place.open_reader()?),
+            None if self.only => self.file.open_read_only()?,
+            None => SqliteReader::beside_writer(self.file.open_reader()?),
         };
         let done = work(&reader.connection);
-        if !reader.is_sound(&self.place) {
-            return Err(StoreError::Changed { path: self.place.path.clone() });
+        if !reader.is_sound(&self.file) {
+            return Err(StoreError::Changed { path: self.file.path.clone() });
         }
         if done.is_ok() {
             let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
@@ -79,7 +79,7 @@ impl SqliteReaders {
                 idle.push(reader);
             }
         }
-        done.map_err(|fault| fault.at_file(&self.place))
+        done.map_err(|fault| fault.at_file(&self.file))
     }
 }
 

@@ -58,7 +58,7 @@ pub struct SqliteWriter {
 }
 
 struct WriterState {
-    place: StoreFile,
+    file: StoreFile,
     connection: Mutex<Connection>,
     files: OpenFileCheck,
     queue: Mutex<WriteQueue>,
@@ -77,7 +77,7 @@ struct WriteQueue {
 /// A queued job.
 trait WriteJob: Send {
     /// Does the work inside a transaction. If it fails, the caller rolls back its changes.
-    fn run_work(&mut self, c: &Connection, place: &StoreFile) -> StoreResult<()>;
+    fn run_work(&mut self, c: &Connection, file: &StoreFile) -> StoreResult<()>;
     /// Its kind.
     fn job_kind(&self) -> WriteJobKind;
     /// Reports the result; an error if its changes were not committed.
@@ -92,9 +92,9 @@ struct QueuedWrite<T, F> {
 }
 
 impl<T: Send, F: FnOnce(&Connection) -> SqliteResult<T> + Send> WriteJob for QueuedWrite<T, F> {
-    fn run_work(&mut self, c: &Connection, place: &StoreFile) -> StoreResult<()> {
+    fn run_work(&mut self, c: &Connection, file: &StoreFile) -> StoreResult<()> {
         let done = match self.work.take() {
-            Some(work) => work(c).map_err(|fault| fault.at_file(place)),
+            Some(work) => work(c).map_err(|fault| fault.at_file(file)),
             None => Err(StoreError::Closed),
         };
         let outcome = match &done {
@@ -120,28 +120,28 @@ impl<T: Send, F: FnOnce(&Connection) -> SqliteResult<T> + Send> WriteJob for Que
 
 impl SqliteWriter {
     /// Opens the file.
-    pub fn open(place: StoreFile) -> StoreResult<Self> {
-        let connection = place.open_writer()?;
+    pub fn open(file: StoreFile) -> StoreResult<Self> {
+        let connection = file.open_writer()?;
         let queue = WriteQueue { jobs: VecDeque::new(), dirty: true, last: Instant::now(), closed: false };
         let files = OpenFileCheck::default();
-        files.check_files(&connection, &place, PAGE)?;
+        files.check_files(&connection, &file, PAGE)?;
         let connection = Mutex::new(connection);
-        let shared = Arc::new(WriterState { place, connection, files, queue: Mutex::new(queue), wake: Condvar::new() });
+        let shared = Arc::new(WriterState { file, connection, files, queue: Mutex::new(queue), wake: Condvar::new() });
         let writing = shared.clone();
         let thread = std::thread::Builder::new().name("trefoil-store".to_owned()).spawn(move || writing.serve());
         let failed =
-            |error: std::io::Error| StoreError::Open { path: shared.place.path.clone(), why: error.to_string() };
+            |error: std::io::Error| StoreError::Open { path: shared.file.path.clone(), why: error.to_string() };
         let thread = Some(thread.map_err(failed)?);
         Ok(Self { shared, thread })
     }
 
     /// Does work in a transaction; returns after the commit.
-    pub async fn write<T, F>(&self, place: CommitThread, work: F) -> StoreResult<T>
+    pub async fn write<T, F>(&self, thread: CommitThread, work: F) -> StoreResult<T>
     where
         T: Send + 'static,
         F: FnOnce(&Connection) -> SqliteResult<T> + Send + 'static,
     {
-        let work = match place {
+        let work = match thread {
             CommitThread::Here if may_block() => match self.shared.commit_here(work) {
                 Ok(done) => return done,
                 Err(work) => work,
@@ -222,8 +222,8 @@ impl WriterState {
             Err(TryLockError::WouldBlock) => return Err(work),
         };
         let done = tokio::task::block_in_place(|| {
-            let done = transaction(&c, work).map_err(|fault| fault.at_file(&self.place))?;
-            self.files.check_files(&c, &self.place, PAGE)?;
+            let done = transaction(&c, work).map_err(|fault| fault.at_file(&self.file))?;
+            self.files.check_files(&c, &self.file, PAGE)?;
             Ok(done)
         });
         drop(c);
@@ -278,11 +278,11 @@ impl WriterState {
         let lazy = jobs.iter().all(|job| job.job_kind() == WriteJobKind::Lazy);
         let c = self.lock_connection();
         let kept = match jobs.as_mut_slice() {
-            [one] if one.job_kind() == WriteJobKind::Alone => one.run_work(&c, &self.place),
-            jobs if lazy => self.lazily(&c, |c| run_together(c, jobs, &self.place)),
-            jobs => transaction(&c, |c| run_together(c, jobs, &self.place)).map_err(|fault| fault.at_file(&self.place)),
+            [one] if one.job_kind() == WriteJobKind::Alone => one.run_work(&c, &self.file),
+            jobs if lazy => self.lazily(&c, |c| run_together(c, jobs, &self.file)),
+            jobs => transaction(&c, |c| run_together(c, jobs, &self.file)).map_err(|fault| fault.at_file(&self.file)),
         };
-        let kept = kept.and_then(|()| self.files.check_files(&c, &self.place, PAGE));
+        let kept = kept.and_then(|()| self.files.check_files(&c, &self.file, PAGE));
         drop(c);
         for job in jobs {
             job.report_result(kept.clone());
@@ -299,10 +299,10 @@ impl WriterState {
             Err(fault) => Err(fault),
         };
         // SQLite rejects this only inside a transaction, and then it also rejects the next `BEGIN`.
-        let restored = synchronous(self.place.options.durability.synchronous_mode());
+        let restored = synchronous(self.file.options.durability.synchronous_mode());
         match (done, restored) {
             (Ok(done), Ok(())) => Ok(done),
-            (Err(fault), _) | (_, Err(fault)) => Err(fault.at_file(&self.place)),
+            (Err(fault), _) | (_, Err(fault)) => Err(fault.at_file(&self.file)),
         }
     }
 
@@ -318,10 +318,10 @@ impl WriterState {
             // Long readers are not waited for, because all writers would wait, too.
             let _ = c.busy_timeout(IDLE);
             let _ = run_checkpoint(&c, "RESTART");
-            let _ = c.busy_timeout(Duration::from_millis(self.place.options.busy_ms));
+            let _ = c.busy_timeout(Duration::from_millis(self.file.options.busy_ms));
         }
         // The file has grown. If something is wrong with it, the next commit says so.
-        let _ = self.files.check_files(&c, &self.place, PAGE);
+        let _ = self.files.check_files(&c, &self.file, PAGE);
     }
 }
 
@@ -336,14 +336,14 @@ fn next_group(jobs: &mut VecDeque<Box<dyn WriteJob>>) -> Vec<Box<dyn WriteJob>> 
 }
 
 /// Each job gets a savepoint, unless it is the only one.
-fn run_together(c: &Connection, jobs: &mut [Box<dyn WriteJob>], place: &StoreFile) -> SqliteResult<()> {
+fn run_together(c: &Connection, jobs: &mut [Box<dyn WriteJob>], file: &StoreFile) -> SqliteResult<()> {
     if let [one] = jobs {
         // The transaction's rollback also undoes the job.
-        return Ok(one.run_work(c, place)?);
+        return Ok(one.run_work(c, file)?);
     }
     for job in jobs {
         c.prepare_cached("SAVEPOINT job")?.execute([])?;
-        if let Err(error) = job.run_work(c, place) {
+        if let Err(error) = job.run_work(c, file) {
             if c.is_autocommit() {
                 // SQLite has rolled back the whole transaction, because the disk is full or a read failed.
                 return Err(error.into());
@@ -384,11 +384,11 @@ mod tests {
             let options = StoreOptions { durability, ..StoreOptions::default() };
             let writer = SqliteWriter::open(StoreFile { path: folder.path().join("runs.db"), options }).unwrap();
             runtime.block_on(async {
-                for place in [CommitThread::Here, CommitThread::There] {
+                for thread in [CommitThread::Here, CommitThread::There] {
                     assert_eq!(writer.write_lazily(synchronous).await.unwrap(), 1);
-                    assert_eq!(writer.write(place, synchronous).await.unwrap(), sure);
+                    assert_eq!(writer.write(thread, synchronous).await.unwrap(), sure);
                     assert!(writer.write_lazily(fails).await.is_err());
-                    assert_eq!(writer.write(place, synchronous).await.unwrap(), sure);
+                    assert_eq!(writer.write(thread, synchronous).await.unwrap(), sure);
                 }
                 // Queued behind another job, it is committed together with that.
                 let slow = writer.write(CommitThread::There, |_| {
