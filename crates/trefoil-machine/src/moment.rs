@@ -29,8 +29,7 @@ fn date(days_since_1970: u64) -> (u64, u64, u64) {
     let month_from_march = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
     // January and February belong to the next calendar year.
-    let (month, next_year) =
-        if month_from_march < 10 { (month_from_march + 3, 0) } else { (month_from_march - 9, 1) };
+    let (month, next_year) = if month_from_march < 10 { (month_from_march + 3, 0) } else { (month_from_march - 9, 1) };
     (era * 400 + year_of_era + next_year, month, day)
 }
 
@@ -46,7 +45,10 @@ pub(crate) fn serialize_moment<S: serde::Serializer>(ms: &u64, serializer: S) ->
 }
 
 /// Serializes a time in the form for programs, or `null` if there is none.
-pub(crate) fn serialize_optional_moment<S: serde::Serializer>(ms: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn serialize_optional_moment<S: serde::Serializer>(
+    ms: &Option<u64>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     serde::Serialize::serialize(&ms.map(rfc3339_ms), serializer)
 }
 

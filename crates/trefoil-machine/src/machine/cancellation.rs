@@ -19,9 +19,9 @@ impl MachineTurn<'_> {
             });
         };
         if self.core.traces {
-            self.core.ended = Some((parent, frame.place, frame.base.clone()));
+            self.core.ended = Some((parent, frame.child_index, frame.base.clone()));
         }
-        self.push_task(MachineTask::Ended(parent, frame.place, outcome));
+        self.push_task(MachineTask::Ended(parent, frame.child_index, outcome));
     }
 
     /// Cancels everything that a frame has in progress: its activities, its questions, and everything under it.

@@ -75,7 +75,7 @@ impl MachineTurn<'_> {
                 _ => Ok(()),
             },
             MachineTask::Validate(f, from) => steps::attempts::validate_attempt(self, *f, *from),
-            MachineTask::Ended(f, place, outcome) => self.ended(*f, *place, outcome),
+            MachineTask::Ended(f, child_index, outcome) => self.ended(*f, *child_index, outcome),
         }
     }
 
@@ -92,21 +92,23 @@ impl MachineTurn<'_> {
     }
 
     /// A child of a structure has ended.
-    fn ended(&mut self, f: FrameId, place: u32, outcome: &FrameOutcome) -> Result<(), EvalStop> {
+    fn ended(&mut self, f: FrameId, child_index: u32, outcome: &FrameOutcome) -> Result<(), EvalStop> {
         let Some(frame) = self.core.frames.get(f) else { return Ok(()) };
         let step = match frame.what {
-            FrameTarget::Flow(flow) => return steps::flow::end_flow_body(self, f, flow, place, outcome),
+            FrameTarget::Flow(flow) => return steps::flow::end_flow_body(self, f, flow, child_index, outcome),
             FrameTarget::Step(step) => step,
         };
         match &self.program.steps[step].kind {
             StepKind::Sequence(children) => steps::sequence::continue_sequence(self, f, children, outcome),
-            StepKind::Parallel(parallel) => steps::parallel::end_branch(self, f, parallel, place, outcome),
+            StepKind::Parallel(parallel) => steps::parallel::end_branch(self, f, parallel, child_index, outcome),
             StepKind::Loop(repeat) => steps::loops::end_pass(self, f, repeat, outcome),
-            StepKind::ForEach(each) => steps::for_each::end_item(self, f, each, place, outcome),
-            StepKind::Graph(graph) => steps::graph::end_node(self, f, graph, place, outcome),
-            StepKind::StateMachine(states) => steps::state_machine::end_state(self, f, states, place, outcome),
-            StepKind::Attempts(attempts) => steps::attempts::end_attempt_child(self, f, attempts, place, outcome),
-            StepKind::Conversation(it) => steps::conversation::end_conversation_child(self, f, it, place, outcome),
+            StepKind::ForEach(each) => steps::for_each::end_item(self, f, each, child_index, outcome),
+            StepKind::Graph(graph) => steps::graph::end_node(self, f, graph, child_index, outcome),
+            StepKind::StateMachine(states) => steps::state_machine::end_state(self, f, states, child_index, outcome),
+            StepKind::Attempts(attempts) => steps::attempts::end_attempt_child(self, f, attempts, child_index, outcome),
+            StepKind::Conversation(it) => {
+                steps::conversation::end_conversation_child(self, f, it, child_index, outcome)
+            }
             // For an arm of a branch, or a called flow, its end is the step's.
             _ => {
                 self.push_task(MachineTask::Settle(f, outcome.clone()));

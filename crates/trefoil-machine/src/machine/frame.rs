@@ -35,7 +35,7 @@ pub struct Frame {
     /// The frame that is notified when it ends; `None`: it is the run's entry flow.
     pub parent: Option<FrameId>,
     /// Its index among the parent's children, as counted by the parent.
-    pub place: u32,
+    pub child_index: u32,
     /// What it runs.
     pub what: FrameTarget,
     /// The activation whose slots it reads and writes.
@@ -70,10 +70,16 @@ pub struct Frame {
 
 impl Frame {
     /// A frame that has not started.
-    pub fn new(parent: Option<FrameId>, place: u32, what: FrameTarget, activation: ActivationId, key: Key) -> Self {
+    pub fn new(
+        parent: Option<FrameId>,
+        child_index: u32,
+        what: FrameTarget,
+        activation: ActivationId,
+        key: Key,
+    ) -> Self {
         Self {
             parent,
-            place,
+            child_index,
             what,
             activation,
             base: key.clone(),

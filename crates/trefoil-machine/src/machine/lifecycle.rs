@@ -56,7 +56,7 @@ fn limit(step: &Step, error: &RunError) -> Option<Location> {
         "TIMEOUT" if error.help.is_none() && call.parameters.timeout_ms.is_some() => "timeout_ms",
         _ => return None,
     };
-    let (_, at) = call.places.iter().find(|(place, _)| *place == name)?;
+    let (_, at) = call.places.iter().find(|(known_name, _)| *known_name == name)?;
     Some(*at)
 }
 
@@ -417,15 +417,15 @@ impl MachineTurn<'_> {
     fn handled_as(&self, f: FrameId, error: &RunError) -> &'static str {
         let Some(frame) = self.core.frames.get(f) else { return "fail" };
         let Some(parent) = self.parent_step(f) else { return "fail" };
-        let place = frame.place;
+        let child_index = frame.child_index;
         let takes_failure =
             |state: &WorkflowState| state.transitions.iter().any(|t| t.takes != MatchedOutcome::Success);
         match &parent.kind {
-            StepKind::Graph(graph) if graph.nodes[NodeId(place)].fallback.is_some() => "fallback",
+            StepKind::Graph(graph) if graph.nodes[NodeId(child_index)].fallback.is_some() => "fallback",
             StepKind::Parallel(p) if p.on_failure == OnItemFailure::Continue => "skip",
             StepKind::Attempts(attempts) if attempts.retry_failures => "retry",
-            StepKind::Conversation(_) if place > 0 && !conversation::ends_all(error) => "told",
-            StepKind::StateMachine(machine) if takes_failure(&machine.states[StateId(place)]) => "transition",
+            StepKind::Conversation(_) if child_index > 0 && !conversation::ends_all(error) => "told",
+            StepKind::StateMachine(machine) if takes_failure(&machine.states[StateId(child_index)]) => "transition",
             _ => "fail",
         }
     }

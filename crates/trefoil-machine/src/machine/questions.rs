@@ -45,8 +45,7 @@ impl MachineTurn<'_> {
     pub fn fail_question(&mut self, f: FrameId, key: &Key, mut error: RunError) {
         if let Some(pending) = self.take_question(f, key)
             && let Some(unresolved) = &error.interpolation
-            && let Some((_, location)) =
-                pending.hole_locations.iter().find(|(path, _)| *path == unresolved.expression)
+            && let Some((_, location)) = pending.hole_locations.iter().find(|(path, _)| *path == unresolved.expression)
         {
             error.location = error.location.or(Some(*location));
         }

@@ -44,9 +44,9 @@ pub fn calls_for(program: &Program, core: &RunState, items: u32, body: FlowId) -
 }
 
 /// The indices of a frame's children.
-fn places<'c>(core: &'c RunState, frame: &Frame) -> impl Iterator<Item = u32> + 'c {
+fn child_indices<'c>(core: &'c RunState, frame: &Frame) -> impl Iterator<Item = u32> + 'c {
     let child = |id: Option<FrameId>| core.frames.get(id?);
-    std::iter::successors(child(frame.first_child), move |frame| child(frame.next)).map(|frame| frame.place)
+    std::iter::successors(child(frame.first_child), move |frame| child(frame.next)).map(|frame| frame.child_index)
 }
 
 struct NeedsAnalysis<'p> {
@@ -84,8 +84,8 @@ impl<'p> NeedsAnalysis<'p> {
             (FrameState::Graph(running), StepKind::Graph(graph)) => self.of_graph(graph, Some(running)),
             (FrameState::StateMachine(_), StepKind::StateMachine(machine)) => {
                 let ways = self.of_states(machine);
-                match places(core, frame).next() {
-                    Some(place) => after(&machine.states[StateId(place)], &ways).unwrap_or(NOTHING),
+                match child_indices(core, frame).next() {
+                    Some(child_index) => after(&machine.states[StateId(child_index)], &ways).unwrap_or(NOTHING),
                     None => NOTHING,
                 }
             }
@@ -93,7 +93,9 @@ impl<'p> NeedsAnalysis<'p> {
                 self.of_flows(walk::callees_of(step))
             }
             // The results of tools in progress are for another turn.
-            (FrameState::Conversation(_), StepKind::Conversation(it)) if places(core, frame).all(|place| place > 0) => {
+            (FrameState::Conversation(_), StepKind::Conversation(it))
+                if child_indices(core, frame).all(|child_index| child_index > 0) =>
+            {
                 self.of_step(it.turn)
             }
             _ => NOTHING,

@@ -22,7 +22,7 @@ impl MachineTurn<'_> {
     pub fn spawn_step(
         &mut self,
         parent: FrameId,
-        place: u32,
+        child_index: u32,
         step: StepId,
         activation: Option<ActivationId>,
         write: impl FnOnce(&mut KeyWriter<'_>),
@@ -35,7 +35,7 @@ impl MachineTurn<'_> {
             path.push_name(segment);
         });
         let activation = activation.unwrap_or(above.activation);
-        self.insert(Frame::new(Some(parent), place, FrameTarget::Step(step), activation, key));
+        self.insert(Frame::new(Some(parent), child_index, FrameTarget::Step(step), activation, key));
         Ok(())
     }
 
@@ -43,7 +43,7 @@ impl MachineTurn<'_> {
     pub fn spawn_flow(
         &mut self,
         parent: Option<FrameId>,
-        place: u32,
+        child_index: u32,
         flow: FlowId,
         key: Key,
         caller: Option<ActivationId>,
@@ -62,7 +62,7 @@ impl MachineTurn<'_> {
         let slots = self.program.flows[flow].slots.len();
         let activation = Activation::of_call(flow, slots, caller, depth, self.core.clock.work_now());
         let activation = self.core.activations.insert(activation);
-        let mut frame = Frame::new(parent, place, FrameTarget::Flow(flow), activation, key);
+        let mut frame = Frame::new(parent, child_index, FrameTarget::Flow(flow), activation, key);
         frame.doing = FrameState::Flow(Box::new(call));
         self.insert(frame);
         Ok(())

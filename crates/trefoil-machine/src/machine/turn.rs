@@ -247,17 +247,17 @@ impl<'p> MachineTurn<'p> {
     pub fn context_of<'t>(
         &'t self,
         f: FrameId,
-        place: u32,
+        child_index: u32,
         result: Option<&'t Value>,
         failure: Option<&'t str>,
     ) -> EvalContext<'t> {
-        EvalContext { by: self.ended_child(f, place), ..self.eval_context(f, result, failure) }
+        EvalContext { by: self.ended_child(f, child_index), ..self.eval_context(f, result, failure) }
     }
 
     /// The key of the child that has just ended.
-    pub fn ended_child(&self, f: FrameId, place: u32) -> Option<&Key> {
+    pub fn ended_child(&self, f: FrameId, child_index: u32) -> Option<&Key> {
         match &self.core.ended {
-            Some((parent, at, key)) if (*parent, *at) == (f, place) => Some(key),
+            Some((parent, at, key)) if (*parent, *at) == (f, child_index) => Some(key),
             _ => None,
         }
     }

@@ -51,11 +51,11 @@ pub fn end_attempt_child(
     turn: &mut MachineTurn<'_>,
     f: FrameId,
     attempts: &Attempts,
-    place: u32,
+    child_index: u32,
     outcome: &FrameOutcome,
 ) -> Result<(), EvalStop> {
-    if place != BODY {
-        return judged(turn, f, attempts, place - 1, outcome);
+    if child_index != BODY {
+        return judged(turn, f, attempts, child_index - 1, outcome);
     }
     match outcome {
         FrameOutcome::Done(value) => {

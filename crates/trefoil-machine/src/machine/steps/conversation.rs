@@ -38,7 +38,7 @@ const REMINDER: &str = "You have not called any tool. This task requires a tool 
 pub fn held_call(turn: &MachineTurn<'_>, f: FrameId) -> Option<Value> {
     let gate = turn.core.frames.get(f)?.parent?;
     let frame = turn.core.frames.get(gate)?;
-    let at = frame.place.checked_sub(GATE)? as usize;
+    let at = frame.child_index.checked_sub(GATE)? as usize;
     let call = &around(turn, gate)?.said.last()?.calls.get(at)?.what;
     Some([("tool", Value::Str(call.name.clone())), ("arguments", call.arguments.clone())].into_iter().collect())
 }
@@ -147,12 +147,12 @@ pub fn end_conversation_child(
     turn: &mut MachineTurn<'_>,
     f: FrameId,
     it: &Conversation,
-    place: u32,
+    child_index: u32,
     outcome: &FrameOutcome,
 ) -> Result<(), EvalStop> {
-    let by = turn.ended_child(f, place).cloned();
+    let by = turn.ended_child(f, child_index).cloned();
     let Some(talk) = talk(turn, f) else { return Ok(()) };
-    match (place, outcome) {
+    match (child_index, outcome) {
         (TURN, FrameOutcome::Done(answer)) => match talk.wants.take() {
             Some((text, calls)) => return call(turn, f, it, text, calls),
             None if it.calls.needed && talk.made == 0 && !talk.offered.is_empty() => {
@@ -163,14 +163,14 @@ pub fn end_conversation_child(
         (TURN, FrameOutcome::Failed(_)) => turn.push_task(MachineTask::Settle(f, outcome.clone())),
         (_, FrameOutcome::Failed(error)) if ends_all(error) => turn.push_task(MachineTask::Settle(f, outcome.clone())),
         (GATE.., FrameOutcome::Done(_)) => {
-            let at = place - GATE;
+            let at = child_index - GATE;
             if let Some(held) = talk.held.iter().position(|(held, ..)| *held == at) {
                 let (_, offer, given) = talk.held.swap_remove(held);
                 return make(turn, f, it, at, offer, given);
             }
         }
-        (place, outcome) => {
-            let call = if place >= GATE { place - GATE + TURN + 1 } else { place };
+        (child_index, outcome) => {
+            let call = if child_index >= GATE { child_index - GATE + TURN + 1 } else { child_index };
             let told = match outcome {
                 FrameOutcome::Done(value) => value.text_value(),
                 FrameOutcome::Failed(error) => failure(&error.message),

@@ -128,7 +128,7 @@ pub fn end_item(
     turn: &mut MachineTurn<'_>,
     f: FrameId,
     each: &ForEach,
-    place: u32,
+    child_index: u32,
     outcome: &FrameOutcome,
 ) -> Result<(), EvalStop> {
     let Some(Frame { doing: FrameState::ForEach(running), .. }) = turn.core.frames.get_mut(f) else { return Ok(()) };
@@ -141,7 +141,7 @@ pub fn end_item(
             return Ok(());
         }
     };
-    if let Some(slot) = running.results.get_mut(place as usize) {
+    if let Some(slot) = running.results.get_mut(child_index as usize) {
         *slot = result;
     }
     running.failed += u32::from(failed.is_some());
@@ -155,21 +155,21 @@ pub fn end_item(
         turn.count_items(f, items);
         turn.succeed_try(f, Value::from(results));
     }
-    note_ended(turn, f, place, failed.map(|e| &**e));
+    note_ended(turn, f, child_index, failed.map(|e| &**e));
     Ok(())
 }
 
 /// Reports that an item has ended; if the step tolerates its failure, as a warning.
-fn note_ended(turn: &mut MachineTurn<'_>, f: FrameId, place: u32, error: Option<&RunError>) {
+fn note_ended(turn: &mut MachineTurn<'_>, f: FrameId, child_index: u32, error: Option<&RunError>) {
     let (Some((_, step)), Some(frame)) = (turn.step_of(f), turn.core.frames.get(f)) else { return };
     let key = turn.core.keys.build_key(&frame.key, |path| {
-        path.push_item(place);
+        path.push_item(child_index);
     });
     if let Some(error) = error {
         turn.emit_event(
             &key,
             step.origin,
-            EventKind::Warning { message: format!("item {} failed: {error}", u64::from(place) + 1) },
+            EventKind::Warning { message: format!("item {} failed: {error}", u64::from(child_index) + 1) },
         );
     }
     turn.emit_event(&key, step.origin, EventKind::ItemFinished { error: error.cloned() });

@@ -32,17 +32,17 @@ pub fn end_node(
     turn: &mut MachineTurn<'_>,
     f: FrameId,
     graph: &StepGraph,
-    place: u32,
+    child_index: u32,
     outcome: &FrameOutcome,
 ) -> Result<(), EvalStop> {
-    let id = NodeId(place);
+    let id = NodeId(child_index);
     let node = &graph.nodes[id];
     let Some(Frame { doing: FrameState::Graph(running), .. }) = turn.core.frames.get(f) else { return Ok(()) };
     let plan = running.plan.clone();
     let (mut taken, mut carried, mut refused) = (Vec::new(), Vec::new(), Vec::new());
     match outcome {
         FrameOutcome::Done(value) => {
-            let context = turn.context_of(f, place, Some(value), None);
+            let context = turn.context_of(f, child_index, Some(value), None);
             for &(target, edge) in &plan.outgoing[id] {
                 let edge = graph.nodes[target].incoming.get(edge);
                 if let Some(edge) = edge
@@ -62,7 +62,9 @@ pub fn end_node(
                 }
             }
         }
-        FrameOutcome::Failed(error) if node.fallback.is_none() || is_final_rejection(&turn.program.steps[node.step], error) => {
+        FrameOutcome::Failed(error)
+            if node.fallback.is_none() || is_final_rejection(&turn.program.steps[node.step], error) =>
+        {
             turn.push_task(MachineTask::Settle(f, outcome.clone()));
             return Ok(());
         }

@@ -33,8 +33,8 @@ pub fn start_next_branch(turn: &mut MachineTurn<'_>, f: FrameId) -> Result<(), E
     let base = frame.activation;
     let FrameState::Parallel(running) = &mut frame.doing else { return Ok(()) };
     running.pumping = false;
-    let place = running.next;
-    let Some(branch) = parallel.branches.get(place) else { return Ok(()) };
+    let child_index = running.next;
+    let Some(branch) = parallel.branches.get(child_index) else { return Ok(()) };
     if running.running >= parallel.concurrency.unwrap_or(u32::MAX).max(1) {
         return Ok(());
     }
@@ -42,11 +42,11 @@ pub fn start_next_branch(turn: &mut MachineTurn<'_>, f: FrameId) -> Result<(), E
     running.next += 1;
     running.running += 1;
     running.pumping = true;
-    if let Some(slot) = running.overlays.get_mut(place) {
+    if let Some(slot) = running.overlays.get_mut(child_index) {
         *slot = Some(overlay);
     }
     turn.push_task(MachineTask::Pump(f));
-    turn.spawn_step(f, place as u32, *branch, Some(overlay), |_| {})
+    turn.spawn_step(f, child_index as u32, *branch, Some(overlay), |_| {})
 }
 
 /// A branch ended.
@@ -54,7 +54,7 @@ pub fn end_branch(
     turn: &mut MachineTurn<'_>,
     f: FrameId,
     parallel: &ParallelSteps,
-    place: u32,
+    child_index: u32,
     outcome: &FrameOutcome,
 ) -> Result<(), EvalStop> {
     let Some(FrameState::Parallel(running)) = turn.core.frames.get_mut(f).map(|f| &mut f.doing) else { return Ok(()) };
@@ -65,7 +65,7 @@ pub fn end_branch(
             return Ok(());
         }
         running.failed += 1;
-        if let Some(overlay) = running.overlays.get_mut(place as usize).and_then(Option::take) {
+        if let Some(overlay) = running.overlays.get_mut(child_index as usize).and_then(Option::take) {
             turn.core.activations.remove(overlay);
         }
     }

@@ -127,7 +127,7 @@ fn around<'p>(turn: &MachineTurn<'p>, f: FrameId) -> Option<(FrameId, &'p StateM
     let parent = frame.parent?;
     let (_, above) = turn.step_of(parent)?;
     let StepKind::StateMachine(machine) = &above.kind else { return None };
-    let state = &machine.states[StateId(frame.place)];
+    let state = &machine.states[StateId(frame.child_index)];
     let takes = !state.may_end() && state.transitions.iter().any(|t| t.takes != MatchedOutcome::Failure);
     if takes { Some((parent, machine, state)) } else { None }
 }

@@ -64,10 +64,10 @@ pub fn end_state(
     turn: &mut MachineTurn<'_>,
     f: FrameId,
     machine: &StateMachine,
-    place: u32,
+    child_index: u32,
     outcome: &FrameOutcome,
 ) -> Result<(), EvalStop> {
-    let id = StateId(place);
+    let id = StateId(child_index);
     let state = &machine.states[id];
     // These writes may be repeated after a question; the result is the same.
     let (result, failure) = match outcome {
@@ -75,9 +75,9 @@ pub fn end_state(
             set(turn, f, machine.previous_error, None);
             (value.clone(), None)
         }
-        FrameOutcome::Failed(error) => (record_failure(turn, f, machine, place, error)?, Some(error)),
+        FrameOutcome::Failed(error) => (record_failure(turn, f, machine, child_index, error)?, Some(error)),
     };
-    let context = turn.context_of(f, place, Some(&result), failure.map(|e| &*e.message));
+    let context = turn.context_of(f, child_index, Some(&result), failure.map(|e| &*e.message));
     if let Some(transition) = find_transition(&context, state, failure.is_some())? {
         let (mut feedback, mut from) = (None, None);
         if let Some(text) = &transition.feedback {
@@ -124,10 +124,10 @@ fn record_failure(
     turn: &mut MachineTurn<'_>,
     f: FrameId,
     machine: &StateMachine,
-    place: u32,
+    child_index: u32,
     error: &RunError,
 ) -> Result<Value, EvalStop> {
-    let state = &machine.states[StateId(place)];
+    let state = &machine.states[StateId(child_index)];
     let value = match &state.failed {
         Some(expr) => turn.eval_context(f, None, Some(&error.message)).eval_expr(expr)?,
         None => Value::Null,
@@ -136,7 +136,9 @@ fn record_failure(
     set(turn, f, out, Some(value.clone()));
     set(turn, f, machine.previous_error, Some(Value::from(&*error.message)));
     for slot in [out, machine.previous_error] {
-        mark(turn, f, slot, |turn| trail::from_origin_kind(OriginKind::Failure(turn.ended_child(f, place).cloned())));
+        mark(turn, f, slot, |turn| {
+            trail::from_origin_kind(OriginKind::Failure(turn.ended_child(f, child_index).cloned()))
+        });
     }
     Ok(value)
 }
@@ -164,8 +166,8 @@ fn without_score(context: &EvalContext<'_>, state: &WorkflowState, taken: &State
 
 /// Warns at the last visit of a state.
 fn warn(turn: &mut MachineTurn<'_>, f: FrameId, machine: &StateMachine, id: StateId, message: String) {
-    let place = locate_failure(turn, f, machine, id, RunError::new("", "")).into_data();
-    if let (Some(key), Some(location)) = (place.key, place.location) {
+    let located = locate_failure(turn, f, machine, id, RunError::new("", "")).into_data();
+    if let (Some(key), Some(location)) = (located.key, located.location) {
         turn.emit_event(&key, location, EventKind::Warning { message });
     }
 }
