@@ -217,7 +217,12 @@ impl RunCoordinator {
     }
 
     /// Repeats an activity. `message_ids`: the messages that permit it, once each.
-    pub(super) fn repeat_activity(&mut self, activity: Arc<Activity>, message_ids: InboxMessageIds, facts: &dyn HostFacts) {
+    pub(super) fn repeat_activity(
+        &mut self,
+        activity: Arc<Activity>,
+        message_ids: InboxMessageIds,
+        facts: &dyn HostFacts,
+    ) {
         if !matches!(activity.request, Request::Human(_) | Request::Timer { .. } | Request::Decide(_)) {
             let (key, now) = (activity.key.clone(), facts.now_ms());
             self.record_for(message_ids, now, || EntryKind::Restarted { key });

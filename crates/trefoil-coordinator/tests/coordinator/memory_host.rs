@@ -289,7 +289,9 @@ impl MemoryHost {
                 process.working.retain(|(one, _)| *one != work);
                 return None;
             }
-            HostAction::FreePermits | HostAction::DropWork | HostAction::KeepDrafts | HostAction::End(_) => return None,
+            HostAction::FreePermits | HostAction::DropWork | HostAction::KeepDrafts | HostAction::End(_) => {
+                return None;
+            }
             HostAction::Yield => RunInput::MayProceed,
             HostAction::WindDown => RunInput::MomentOver,
             HostAction::Wait { .. } => self.wait(process),

@@ -366,7 +366,11 @@ mod tests {
             (json!(true), UNKNOWN_CODE),
         ];
         for (error, kind) in table {
-            assert_eq!(detail_meaning(&error).or_else(|| code_meaning(&error)).unwrap_or(UNKNOWN_CODE), kind, "{error}");
+            assert_eq!(
+                detail_meaning(&error).or_else(|| code_meaning(&error)).unwrap_or(UNKNOWN_CODE),
+                kind,
+                "{error}"
+            );
         }
     }
 

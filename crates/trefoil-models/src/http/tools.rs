@@ -28,7 +28,8 @@ impl ToolWireNames {
             let mut number = 2;
             while names.0.iter().any(|(_, known)| *known == wire) {
                 let suffix = format!("_{number}");
-                let start: String = schema::to_wire_name(&tool.name).chars().take(schema::LONGEST_NAME - suffix.len()).collect();
+                let start: String =
+                    schema::to_wire_name(&tool.name).chars().take(schema::LONGEST_NAME - suffix.len()).collect();
                 wire = start + &suffix;
                 number += 1;
             }

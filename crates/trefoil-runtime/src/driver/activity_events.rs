@@ -168,7 +168,8 @@ impl RunContext {
                 reused_from,
             },
             (Request::Model(_), Err(error)) if error.code == STOPPED => {
-                let (usage, partial, answer_metadata) = (usage.unwrap_or_default(), partial.clone(), Box::new(answer_metadata.clone()));
+                let (usage, partial, answer_metadata) =
+                    (usage.unwrap_or_default(), partial.clone(), Box::new(answer_metadata.clone()));
                 EventKind::ModelStopped { usage, partial, answer_metadata }
             }
             (_, Ok(value)) => {

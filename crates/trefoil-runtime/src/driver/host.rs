@@ -13,11 +13,11 @@ use trefoil_coordinator::{
     CoordinatorState, EndedWork, HostAction, HostFacts, JournalAppend, RunCoordinator, RunEndReport, RunInput,
     StartWork, StopRequest, UnexpectedInput, WorkId, WorkOutcome,
 };
+use trefoil_machine::MachineEvent;
 use trefoil_machine::clock::{RunMs, WorkMs};
 use trefoil_machine::error::RunError;
 use trefoil_machine::event::{AwaitedActivity, EventKind};
 use trefoil_machine::journal::ActivityMetadata;
-use trefoil_machine::MachineEvent;
 use trefoil_machine::private::PrivateValue;
 use trefoil_machine::request::{Activity, ToolRequest};
 use trefoil_template::Value;
@@ -199,7 +199,11 @@ impl LocalHost {
         let stored = match entries.is_empty() {
             true => Ok(()),
             false => {
-                self.context.ports.journal.append_entries(&self.context.watch.run, &entries, message_ids.as_slice()).await
+                self.context
+                    .ports
+                    .journal
+                    .append_entries(&self.context.watch.run, &entries, message_ids.as_slice())
+                    .await
             }
         };
         // If the entries are not stored, their events are not sent.
@@ -378,7 +382,8 @@ impl HostFacts for LocalHostFacts<'_> {
     fn metadata_so_far(&self, work: WorkId, activity: &Activity) -> ActivityMetadata {
         let none = Meter::default();
         let meter = self.running.get(&work).map_or(&none, |one| &one.meter);
-        let answer_metadata = meter.substitute_model().map(|instead| model::substitute_metadata(&instead)).unwrap_or_default();
+        let answer_metadata =
+            meter.substitute_model().map(|instead| model::substitute_metadata(&instead)).unwrap_or_default();
         let model = answer_metadata.instead.clone().or_else(|| self.context.model_label(activity));
         let partial = self.context.partial_text(activity, meter);
         self.context.masking.mask_about(ActivityMetadata {

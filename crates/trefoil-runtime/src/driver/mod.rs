@@ -48,7 +48,9 @@ use trefoil_machine::journal::{
 use trefoil_machine::key::Key;
 use trefoil_machine::private::PrivateValue;
 use trefoil_machine::request::Usage;
-use trefoil_machine::{Machine, MachineEvent, NoObserver, PreparedProgram, Replay, ReplayObserver, ReplayedRun, Request, RunLimits};
+use trefoil_machine::{
+    Machine, MachineEvent, NoObserver, PreparedProgram, Replay, ReplayObserver, ReplayedRun, Request, RunLimits,
+};
 
 pub use cancel_switch::CancelSwitch;
 use host::{LocalHost, LocalHostFacts};
@@ -247,8 +249,10 @@ fn started_entry(
     let basis = options.basis.take().map(Box::new);
     let permissions = options.permissions.clone();
     // The values that a run shares with others may not be known yet.
-    let hidden_values =
-        options.hidden_values.clone().unwrap_or_else(|| Arc::new(HiddenValues::from_holes(&*ports.secrets, &prepared.holes)));
+    let hidden_values = options
+        .hidden_values
+        .clone()
+        .unwrap_or_else(|| Arc::new(HiddenValues::from_holes(&*ports.secrets, &prepared.holes)));
     let input = input.map(|input| hidden_values.with_private_parts(input));
     let mut warnings = std::mem::take(&mut options.warnings);
     warnings.extend(too_short(&HiddenValues::too_short(&*ports.secrets, &prepared.holes)));

@@ -135,7 +135,8 @@ fn failed_outcome(
     came: Option<ModelAnswer>,
 ) -> RawOutcome {
     let Some(came) = came else { return Err(error).into() };
-    let (answer_metadata, warnings) = (answer_metadata(&came), substitute_warnings(at, request, came.instead.as_deref()));
+    let (answer_metadata, warnings) =
+        (answer_metadata(&came), substitute_warnings(at, request, came.instead.as_deref()));
     // Before it is cut: a part of a secret may not be recognised.
     let shown = at.context.masking.mask_text(&guard::hide_personal_data(&request.guards, came.text));
     let mut error = error.with_answer(&shown);

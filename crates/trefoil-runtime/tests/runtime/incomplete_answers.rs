@@ -154,7 +154,9 @@ fn what_each_model_of_a_call_used_has_its_own_price() {
         let used = Usage { input_tokens: 110, cost_micro: 100 + 10 * 20, ..Usage::default() };
         assert_eq!(outcome.usage, used);
         let answer_metadata = world.kinds().into_iter().find_map(|kind| match kind {
-            EventKind::ModelFinished { answer_metadata, .. } | EventKind::EffectFailed { answer_metadata, .. } => Some(answer_metadata),
+            EventKind::ModelFinished { answer_metadata, .. } | EventKind::EffectFailed { answer_metadata, .. } => {
+                Some(answer_metadata)
+            }
             _ => None,
         });
         let answer_metadata = answer_metadata.unwrap();

@@ -51,7 +51,9 @@ impl Inbox {
 impl HumanInbox for Inbox {
     async fn ask_question(&self, at: CallSite<'_>, _request: &HumanRequest) -> QuestionState {
         let answer = self.answers.lock().unwrap().get(at.key.as_str()).cloned();
-        answer.map_or(QuestionState::Later, |answer| QuestionState::Written(answer, self.message_ids_for(at.key.as_str())))
+        answer.map_or(QuestionState::Later, |answer| {
+            QuestionState::Written(answer, self.message_ids_for(at.key.as_str()))
+        })
     }
     async fn find_decision(&self, at: CallSite<'_>) -> Option<ReceivedMessage<RawDecision>> {
         let what = self.decisions.lock().unwrap().get(at.key.as_str()).cloned()?;

@@ -291,7 +291,10 @@ fn call(call: &CallView, files: &SourceFiles, view: &RunView) -> Value {
     put("model", json!(call.model));
     put("answered_by", json!(call.answer_metadata.answered_by));
     put("instead", json!(call.answer_metadata.instead));
-    put("before", if call.answer_metadata.before.is_empty() { Value::Null } else { json!(call.answer_metadata.before) });
+    put(
+        "before",
+        if call.answer_metadata.before.is_empty() { Value::Null } else { json!(call.answer_metadata.before) },
+    );
     put("parameters", json!(call.parameters));
     if call.model.is_some() {
         put("messages", messages(&call.messages, files, &|key| enclosing_step_key(key, view)));

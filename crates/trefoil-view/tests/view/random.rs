@@ -114,7 +114,11 @@ fn kind(numbers: &mut Numbers) -> EventKind {
             answer_metadata: Box::default(),
             reused_from: reused(numbers),
         },
-        14 => EventKind::ModelStopped { usage: usage(numbers), partial: Some("ye".to_owned()), answer_metadata: Box::default() },
+        14 => EventKind::ModelStopped {
+            usage: usage(numbers),
+            partial: Some("ye".to_owned()),
+            answer_metadata: Box::default(),
+        },
         15 => {
             let detail = Value::parse(r#"{"name": "pay", "arguments": {"cents": 5}}"#).unwrap();
             EventKind::EffectStarted { effect: numbers.one(&["tool", "command", "decide", "timer"]), detail }
@@ -195,13 +199,17 @@ pub fn fan_out(items: u32) -> impl Iterator<Item = Event> {
             answers: None,
         }];
         let (agent, model) = ("sip".into(), "openai:m".to_owned());
-        let (usage, answer_metadata) = (Usage { input_tokens: 9, output_tokens: 9, ..Usage::default() }, Box::default());
+        let (usage, answer_metadata) =
+            (Usage { input_tokens: 9, output_tokens: 9, ..Usage::default() }, Box::default());
         let kinds = [
             (item.clone(), EventKind::ItemStarted { index, total: items, item: Some(text()) }),
             (step.clone(), EventKind::StepStarted { label: "sip".into(), kind: "agent" }),
             (step.clone(), EventKind::ModelStarted { agent, model, messages, parameters: Value::Null, again: false }),
             (step.clone(), EventKind::TextDelta { text: "the".to_owned(), provisional: false }),
-            (step.clone(), EventKind::ModelFinished { answer: text(), usage, duration_ms: 2, answer_metadata, reused_from: None }),
+            (
+                step.clone(),
+                EventKind::ModelFinished { answer: text(), usage, duration_ms: 2, answer_metadata, reused_from: None },
+            ),
             (step, EventKind::StepFinished { output: text(), items: None }),
             (item, EventKind::ItemFinished { error: None }),
         ];

@@ -265,7 +265,11 @@ mod tests {
                 parameters: value(),
                 again: false,
             },
-            E::ModelStopped { usage: Default::default(), partial: Some(TOKEN.to_owned()), answer_metadata: Box::new(metadata()) },
+            E::ModelStopped {
+                usage: Default::default(),
+                partial: Some(TOKEN.to_owned()),
+                answer_metadata: Box::new(metadata()),
+            },
             E::EffectFailed {
                 error: error(),
                 duration_ms: 0,

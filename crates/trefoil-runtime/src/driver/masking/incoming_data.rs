@@ -72,7 +72,8 @@ impl MaskingLayer {
         message_ids: InboxMessageIds,
     ) -> EndedActivity {
         let RawOutcome { result, usage, repeatable, warnings, verdicts, answer_metadata, partial, sent } = raw;
-        let mut about = ActivityMetadata { usage, repeatable, warnings, verdicts, answer_metadata, partial, sent, ..about };
+        let mut about =
+            ActivityMetadata { usage, repeatable, warnings, verdicts, answer_metadata, partial, sent, ..about };
         let result = match result {
             Ok(value) => {
                 let IncomingValue { value, replaced } = self.mask_incoming(value);

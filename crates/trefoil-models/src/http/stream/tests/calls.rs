@@ -355,7 +355,8 @@ fn a_call_whose_arguments_never_ended_is_never_made() {
         let said = match protocol {
             Protocol::Responses => {
                 let item = json!({"type": "function_call", "call_id": "A", "name": "echo", "arguments": ""});
-                encode_event(protocol, &json!({"type": "response.output_item.done", "output_index": 0, "item": item})) + &last
+                encode_event(protocol, &json!({"type": "response.output_item.done", "output_index": 0, "item": item}))
+                    + &last
             }
             Protocol::Cohere => act(protocol, Act::Last, 0).unwrap(),
             _ => act(protocol, Act::Reason, 0).unwrap() + &last,
@@ -369,7 +370,10 @@ fn a_call_whose_arguments_never_ended_is_never_made() {
 fn an_item_that_is_incomplete_is_no_call() {
     let item = |status: &str, arguments: &str| json!({"type": "function_call", "call_id": "A", "name": "echo", "arguments": arguments, "status": status});
     let done = |item: &Json| {
-        encode_event(Protocol::Responses, &json!({"type": "response.output_item.done", "output_index": 0, "item": item}))
+        encode_event(
+            Protocol::Responses,
+            &json!({"type": "response.output_item.done", "output_index": 0, "item": item}),
+        )
     };
     let completed = |output: Json| {
         encode_event(

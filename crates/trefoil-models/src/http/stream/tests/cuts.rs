@@ -43,7 +43,9 @@ fn recorded() -> Vec<(Protocol, String, &'static str, bool)> {
     let named = |events: &[(&str, Json)]| -> String {
         events.iter().map(|(name, data)| format!("event: {name}\ndata: {data}\n\n")).collect()
     };
-    let plain = |protocol: Protocol, events: &[Json]| -> String { events.iter().map(|event| encode_event(protocol, event)).collect() };
+    let plain = |protocol: Protocol, events: &[Json]| -> String {
+        events.iter().map(|event| encode_event(protocol, event)).collect()
+    };
     let chunk = |delta: Json, reason: Json| {
         json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m", "system_fingerprint": "f",
             "choices": [{"index": 0, "delta": delta, "logprobs": null, "finish_reason": reason}], "usage": null})
@@ -154,7 +156,11 @@ mod hunt {
             assert_eq!(read(protocol, &one_by_one, End::Body, &names), whole, "{protocol:?} {stream}");
             for cut in 0..=bytes.len() {
                 let (first, second) = bytes.split_at(cut);
-                assert_eq!(read(protocol, &[first, second], End::Body, &names), whole, "{protocol:?} at {cut}: {stream}");
+                assert_eq!(
+                    read(protocol, &[first, second], End::Body, &names),
+                    whole,
+                    "{protocol:?} at {cut}: {stream}"
+                );
                 two += 1;
                 // Between two events such a stream may be whole; within one it never is.
                 let within =

@@ -52,7 +52,11 @@ fn doubts_of(protocol: Protocol, acts: &[Act]) -> Vec<AnswerDoubt> {
     let after = &acts[last..];
     match () {
         () if after.contains(&Act::Strange) => vec![AnswerDoubt::UnknownFinish("something_new".to_owned())],
-        () if !REASON_BEFORE_LAST.contains(&protocol) || after.iter().any(|act| matches!(act, Act::Both | Act::Reason)) => Vec::new(),
+        () if !REASON_BEFORE_LAST.contains(&protocol)
+            || after.iter().any(|act| matches!(act, Act::Both | Act::Reason)) =>
+        {
+            Vec::new()
+        }
         () => vec![AnswerDoubt::MissingFinish],
     }
 }
@@ -164,7 +168,8 @@ mod hunt {
                 let said = String::from_utf8_lossy(rest);
                 let answer = read(protocol, &[text.as_bytes(), last.as_bytes(), rest], End::Body, &names);
                 // Only what is whole counts then: an error, or a part of the answer.
-                let is_error = protocol != Protocol::Ollama && (said.starts_with("Internal") || said.starts_with("<html>"));
+                let is_error =
+                    protocol != Protocol::Ollama && (said.starts_with("Internal") || said.starts_with("<html>"));
                 let first = said.lines().next().unwrap_or_default().trim_start_matches("data: ");
                 let is_part = read_json::<Json>(first).is_ok();
                 assert_eq!(answer.is_err(), is_error || is_part, "{protocol:?} {said} {answer:?}");
@@ -190,7 +195,8 @@ mod hunt {
                 let longer = sequences.iter().flat_map(|s| possible.iter().map(|one| [s.as_slice(), &[*one]].concat()));
                 sequences = longer.collect();
                 for acts in &sequences {
-                    let bytes: String = acts.iter().enumerate().filter_map(|(at, one)| act(protocol, *one, at)).collect();
+                    let bytes: String =
+                        acts.iter().enumerate().filter_map(|(at, one)| act(protocol, *one, at)).collect();
                     for end in ENDS {
                         let answer = read(protocol, &[bytes.as_bytes()], end, &names);
                         // A stream without any event of its protocol is another one.
@@ -207,7 +213,11 @@ mod hunt {
                                 }
                             }
                             let calls = acts[..until].iter().filter(|a| **a == Act::Call).count();
-                            assert_eq!((answer.text, answer.calls.len()), (text, calls), "{protocol:?} {acts:?} {end:?}");
+                            assert_eq!(
+                                (answer.text, answer.calls.len()),
+                                (text, calls),
+                                "{protocol:?} {acts:?} {end:?}"
+                            );
                             assert_eq!(answer.doubts, doubts_of(protocol, acts), "{protocol:?} {acts:?} {end:?}");
                         }
                         tried += 1;

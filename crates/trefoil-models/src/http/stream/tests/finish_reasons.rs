@@ -32,7 +32,10 @@ const FINISH_REASONS: &[(&str, ReadOutcome)] = &[
     ("stopStringFound end_of_text endoftext normal FINISH_REASON_STOP FinishReason.STOP REASON_STOP", STOP),
     ("length LENGTH max_tokens MAX_TOKENS maxTokens max-tokens max_output_tokens max_new_tokens max_length", TRUNCATED),
     ("model_length model_context_window_exceeded context_length_exceeded contextLengthReached token_limit", TRUNCATED),
-    ("finish_length limit tokens maximum_tokens maxPredictedTokensReached REASON_MAX_LEN REASON_MAX_CONTEXT", TRUNCATED),
+    (
+        "finish_length limit tokens maximum_tokens maxPredictedTokensReached REASON_MAX_LEN REASON_MAX_CONTEXT",
+        TRUNCATED,
+    ),
     ("truncated incomplete ERROR_LIMIT FinishReason.MAX_TOKENS", TRUNCATED),
     (
         "content_filter content-filter content_filtered contentFiltered sensitive safety SAFETY blocked BLOCKLIST",
@@ -49,7 +52,10 @@ const FINISH_REASONS: &[(&str, ReadOutcome)] = &[
         "time_limit OTHER failed failure preempted interrupted disconnect disconnected overloaded server_error",
         ReadOutcome::Failed,
     ),
-    ("internal_error pause_turn repetition insufficient_system_resource load unload modelUnloaded", ReadOutcome::Failed),
+    (
+        "internal_error pause_turn repetition insufficient_system_resource load unload modelUnloaded",
+        ReadOutcome::Failed,
+    ),
     ("MALFORMED_FUNCTION_CALL UNEXPECTED_TOOL_CALL TOO_MANY_TOOL_CALLS malformed_model_output", ReadOutcome::Failed),
     ("in_progress IN_PROGRESS inProgress queued not_finished running", ReadOutcome::Ongoing),
     ("tool_calls tool_call TOOL_CALL tool_use toolUse function_call tool-calls requires_action", ReadOutcome::Missing),
@@ -128,9 +134,13 @@ fn each_word_means_the_same_in_all_protocols() {
                     let is_marked = !matches!(protocol, Protocol::Gemini | Protocol::Responses);
                     match expected {
                         // The last event of this protocol says that the answer is completed.
-                        ReadOutcome::Absent if protocol == Protocol::Responses => assert_eq!(outcome_of(&answer), STOP, "{word}"),
+                        ReadOutcome::Absent if protocol == Protocol::Responses => {
+                            assert_eq!(outcome_of(&answer), STOP, "{word}")
+                        }
                         // Without a reason, nothing marks the end of this stream.
-                        ReadOutcome::Absent if !is_marked => assert_eq!(outcome_of(&answer), ReadOutcome::Failed, "{word}"),
+                        ReadOutcome::Absent if !is_marked => {
+                            assert_eq!(outcome_of(&answer), ReadOutcome::Failed, "{word}")
+                        }
                         ReadOutcome::Ongoing if protocol == Protocol::Gemini => assert!(answer.is_err(), "{word}"),
                         expected => assert_eq!(outcome_of(&answer), *expected, "{protocol:?} {word} {answer:?}"),
                     }
@@ -225,7 +235,11 @@ fn the_word_of_a_provider_behind_a_gateway_and_one_beside_the_choices_count() {
     ] {
         let json = json!({"choices": [choice(native)]});
         let streamed = stream_of(Protocol::Chat, &[text_event(Protocol::Chat, "one"), json.clone()]);
-        assert_eq!(outcome_of(&read(Protocol::Chat, &[streamed.as_bytes()], End::Body, &names(&[]))), expected, "{native}");
+        assert_eq!(
+            outcome_of(&read(Protocol::Chat, &[streamed.as_bytes()], End::Body, &names(&[]))),
+            expected,
+            "{native}"
+        );
         assert_eq!(outcome_of(&read_whole(Protocol::Chat, &json, &names(&[]))), expected, "{native}");
     }
     let beside = json!({"choices": [], "finish_reason": "length"});

@@ -4,10 +4,10 @@
 mod calls;
 mod cuts;
 mod ends;
+mod finish_reasons;
 mod parts;
 mod proofs;
 mod shapes;
-mod finish_reasons;
 
 use std::sync::OnceLock;
 
@@ -32,7 +32,8 @@ enum Protocol {
     Ollama,
 }
 
-const PROTOCOLS: [Protocol; 6] = [Protocol::Chat, Protocol::Responses, Protocol::Messages, Protocol::Gemini, Protocol::Cohere, Protocol::Ollama];
+const PROTOCOLS: [Protocol; 6] =
+    [Protocol::Chat, Protocol::Responses, Protocol::Messages, Protocol::Gemini, Protocol::Cohere, Protocol::Ollama];
 
 /// Protocols that send the finish reason before the last event of a stream.
 const REASON_BEFORE_LAST: [Protocol; 3] = [Protocol::Chat, Protocol::Messages, Protocol::Gemini];
@@ -81,7 +82,8 @@ fn names(tools: &[&str]) -> ToolWireNames {
 /// Reads a stream that arrives in these chunks. Whatever is not over at the end is an error.
 fn read(protocol: Protocol, chunks: &[&[u8]], end: End, names: &ToolWireNames) -> Result<ModelAnswer, ModelError> {
     let model = model(protocol);
-    let mut decoder = if protocol == Protocol::Ollama { sse::SseDecoder::of_lines() } else { sse::SseDecoder::default() };
+    let mut decoder =
+        if protocol == Protocol::Ollama { sse::SseDecoder::of_lines() } else { sse::SseDecoder::default() };
     let mut partial = PartialCall::default();
     partial.answer.calls = CallAssembly::for_tools(names);
     for chunk in chunks {

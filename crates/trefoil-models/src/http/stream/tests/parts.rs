@@ -123,9 +123,10 @@ fn no_content_is_left_out_in_silence() {
             events.extend(act(protocol, Act::Reason, 9).map(|event| json_of(&event)));
             let stream: String = events.iter().map(|event| encode_event(protocol, event)).collect();
             let stream = stream + &act(protocol, Act::Last, 9).unwrap_or_default();
-            for answer in
-                [read(protocol, &[stream.as_bytes()], End::Body, &names(&[])), read_whole(protocol, &whole, &names(&[]))]
-            {
+            for answer in [
+                read(protocol, &[stream.as_bytes()], End::Body, &names(&[])),
+                read_whole(protocol, &whole, &names(&[])),
+            ] {
                 // What ends without any content may be no answer.
                 if matches!(expected, Text("")) {
                     assert!(answer.is_err() || came(answer).1.is_empty(), "{protocol:?} {content}");
@@ -176,7 +177,11 @@ fn pieces_of_an_unknown_type_with_text_are_an_error() {
     ] {
         let whole = json!({"status": "completed", "output": [item, text]});
         let told: Vec<String> = told.into_iter().map(|kind| format!("a part of the type `{kind}`")).collect();
-        assert_eq!(came(read_whole(Protocol::Responses, &whole, &names(&[]))), ("one".to_owned(), told, false), "{item}");
+        assert_eq!(
+            came(read_whole(Protocol::Responses, &whole, &names(&[]))),
+            ("one".to_owned(), told, false),
+            "{item}"
+        );
     }
     let strange = json!({"status": "completed", "output": [{"type": "something_new", "text": "two"}, text]});
     assert!(read_whole(Protocol::Responses, &strange, &names(&[])).is_err());
@@ -185,8 +190,10 @@ fn pieces_of_an_unknown_type_with_text_are_an_error() {
 #[test]
 fn calls_that_nobody_asked_for_are_named() {
     for protocol in PROTOCOLS {
-        let stream: String =
-            [Act::Text, Act::Call, Act::Reason, Act::Last].into_iter().filter_map(|one| act(protocol, one, 0)).collect();
+        let stream: String = [Act::Text, Act::Call, Act::Reason, Act::Last]
+            .into_iter()
+            .filter_map(|one| act(protocol, one, 0))
+            .collect();
         let answer = read(protocol, &[stream.as_bytes()], End::Body, &names(&[])).unwrap();
         let told = AnswerDoubt::LeftOut("a tool call that nobody asked for".to_owned());
         assert_eq!((&*answer.text, answer.calls.len(), answer.doubts), ("<0>", 0, vec![told]), "{protocol:?}");
@@ -222,8 +229,16 @@ fn text_at_another_place_is_read_or_named_or_an_error() {
         (Protocol::Chat, json!({"choices": [{"delta": "two"}]}), Err(())),
         (Protocol::Chat, json!({"choices": [{"message": "two"}]}), Err(())),
         (Protocol::Chat, json!({"choices": [{"delta": {"text": "two"}}]}), named("a part of the type `text`")),
-        (Protocol::Chat, json!({"choices": [{"delta": {"images": [{"url": "x"}]}}]}), named("a part of the type `images`")),
-        (Protocol::Chat, json!({"choices": [{"delta": {"audio": {"data": "x"}}}]}), named("a part of the type `audio`")),
+        (
+            Protocol::Chat,
+            json!({"choices": [{"delta": {"images": [{"url": "x"}]}}]}),
+            named("a part of the type `images`"),
+        ),
+        (
+            Protocol::Chat,
+            json!({"choices": [{"delta": {"audio": {"data": "x"}}}]}),
+            named("a part of the type `audio`"),
+        ),
         (Protocol::Chat, json!({"choices": [{"delta": {"audio": null, "images": [], "text": ""}}]}), plain("one")),
         (Protocol::Chat, json!({"choices": [{"delta": {"content": [{"type": "tool_use", "name": "echo"}]}}]}), Err(())),
         (

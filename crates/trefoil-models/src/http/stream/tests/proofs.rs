@@ -26,9 +26,10 @@ fn a_reason_in_every_piece_needs_an_end_that_is_no_closed_connection() {
     for protocol in [Protocol::Chat, Protocol::Gemini] {
         for count in 1..5 {
             let pieces: Vec<Json> = (0..count).map(|_| of_choice(protocol, 0, "one ", Some("stop"))).collect();
-            for ends in
-                [events(protocol, &pieces), events(protocol, &pieces) + &events(protocol, &[of_choice(protocol, 0, "", Some("stop"))])]
-            {
+            for ends in [
+                events(protocol, &pieces),
+                events(protocol, &pieces) + &events(protocol, &[of_choice(protocol, 0, "", Some("stop"))]),
+            ] {
                 let [body, closed] =
                     [End::Body, End::Closed].map(|end| read(protocol, &[ends.as_bytes()], end, &names(&[])));
                 assert_eq!(body.unwrap().text, "one ".repeat(count), "{protocol:?}");
@@ -184,7 +185,9 @@ fn what_follows_the_last_event_is_an_error_if_it_belongs_to_the_answer() {
 #[test]
 fn a_call_that_was_announced_and_never_sent_is_missing() {
     let announced = |protocol: Protocol| match protocol {
-        Protocol::Chat => json!({"choices": [{"delta": {"tool_calls": [{"index": 0, "id": "A", "type": "function"}]}}]}),
+        Protocol::Chat => {
+            json!({"choices": [{"delta": {"tool_calls": [{"index": 0, "id": "A", "type": "function"}]}}]})
+        }
         Protocol::Messages => {
             json!({"type": "content_block_start", "index": 1, "content_block": {"type": "tool_use", "id": "A"}})
         }
@@ -202,7 +205,10 @@ fn a_call_that_was_announced_and_never_sent_is_missing() {
         for text in [act(protocol, Act::Text, 0).unwrap(), String::new()] {
             let stream = text + &encode_event(protocol, &announced(protocol)) + &end;
             let error = read(protocol, &[stream.as_bytes()], End::Body, &names(&["echo"])).unwrap_err();
-            assert!(matches!(error.kind, ModelErrorKind::Network | ModelErrorKind::Status(503)), "{protocol:?} {error:?}");
+            assert!(
+                matches!(error.kind, ModelErrorKind::Network | ModelErrorKind::Status(503)),
+                "{protocol:?} {error:?}"
+            );
         }
     }
 }

@@ -298,7 +298,11 @@ fn of_several_finish_reasons_the_one_that_says_more_counts_and_unfinished_ones_a
         assert_eq!(events(Protocol::Chat, &[text.clone(), together], done).unwrap().finish, Some(finish), "{words:?}");
         let apart = words.map(|word| json!({"choices": [choice(0, word)]}));
         let [first, second] = apart;
-        assert_eq!(events(Protocol::Chat, &[text.clone(), first, second], done).unwrap().finish, Some(finish), "{words:?}");
+        assert_eq!(
+            events(Protocol::Chat, &[text.clone(), first, second], done).unwrap().finish,
+            Some(finish),
+            "{words:?}"
+        );
     }
     let other = json!({"choices": [choice(0, "stop"), choice(1, "length")]});
     assert_eq!(events(Protocol::Chat, &[text.clone(), other], done).unwrap().finish, Some(FinishReason::Stop));
@@ -318,7 +322,11 @@ fn of_several_finish_reasons_the_one_that_says_more_counts_and_unfinished_ones_a
     ] {
         for protocol in [Protocol::Chat, Protocol::Messages, Protocol::Gemini, Protocol::Cohere, Protocol::Ollama] {
             let (piece, last) = (act(protocol, Act::Text, 0).unwrap(), reason(protocol, word));
-            let stream = format!("{piece}{}{}", encode_event(protocol, &last), if protocol == Protocol::Chat { done } else { "" });
+            let stream = format!(
+                "{piece}{}{}",
+                encode_event(protocol, &last),
+                if protocol == Protocol::Chat { done } else { "" }
+            );
             assert!(read(protocol, &[stream.as_bytes()], End::Body, &names(&[])).is_err(), "{protocol:?} {word}");
             tried += 1;
         }
