@@ -178,9 +178,12 @@ async fn a_message_of_too_many_values_is_not_read() {
         let many = format!("{{\"v\": [{}0]}}", "[],".repeat(1_100_000));
         let body = if kind_of_answer == "application/json" { many } else { format!("data: {many}\n\n") };
         let server = Server::answering("200 OK", &format!("Content-Type: {kind_of_answer}\r\n"), &body).await;
-        let place = McpTransport::Http { url: server.url("/"), headers: Vec::new() };
-        let host =
-            McpTools::new([McpServer { place, ..super::stand_in::server("good") }], None, Arc::new(MapSecrets::new()));
+        let transport = McpTransport::Http { url: server.url("/"), headers: Vec::new() };
+        let host = McpTools::new(
+            [McpServer { transport, ..super::stand_in::server("good") }],
+            None,
+            Arc::new(MapSecrets::new()),
+        );
         let why = said(&host, "echo").await.unwrap_err().to_string();
         assert!(why.contains("more than 1048576 values"), "{kind_of_answer}: {why}");
     }
@@ -249,8 +252,8 @@ async fn a_change_is_noticed_without_a_notification() {
 #[tokio::test]
 async fn a_change_is_noticed_over_http() {
     let server = over_http().await;
-    let place = McpTransport::Http { url: server.url("/mcp"), headers: Vec::new() };
-    let host = host(McpServer { place, ..crate::stand_in::server("good") });
+    let transport = McpTransport::Http { url: server.url("/mcp"), headers: Vec::new() };
+    let host = host(McpServer { transport, ..crate::stand_in::server("good") });
     assert_eq!(list(&host, &kind()).await.unwrap(), ["echo"]);
     assert_eq!(said(&host, "echo").await.unwrap().to_json(), "tea");
     assert_eq!(list(&host, &kind()).await.unwrap(), Vec::<String>::new());
@@ -306,9 +309,9 @@ async fn a_session_that_a_restarted_server_does_not_know_is_begun_again() {
         answer("200 OK", json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }).to_string(), "")
     })
     .await;
-    let place = McpTransport::Http { url: server.url("/mcp"), headers: Vec::new() };
+    let transport = McpTransport::Http { url: server.url("/mcp"), headers: Vec::new() };
     let time = Duration::from_secs(10);
-    let host = host(McpServer { place, time, ..crate::stand_in::server("good") });
+    let host = host(McpServer { transport, time, ..crate::stand_in::server("good") });
     for _ in 0..2 {
         assert_eq!(said(&host, "echo").await.unwrap().to_json(), "tea");
     }
@@ -386,7 +389,7 @@ async fn a_server_that_prints_other_text_says_so() {
         ["while true; do echo hello; done", "i=0; while [ $i -lt 30 ]; do echo hello; i=$((i+1)); done; sleep 60"]
     {
         let mut prints = McpServer { start: Some(Duration::from_secs(2)), ..server("good") };
-        if let McpTransport::Process(program) = &mut prints.place {
+        if let McpTransport::Process(program) = &mut prints.transport {
             program.command = ["sh", "-c", endless].map(str::to_owned).to_vec();
         }
         let told = said(&host(prints), "echo").await.unwrap_err().to_string();
@@ -469,7 +472,7 @@ async fn a_server_that_does_not_start_says_why() {
         said(&host(server("crashes")), "echo").await,
     );
     let mut gone = server("good");
-    if let McpTransport::Process(program) = &mut gone.place {
+    if let McpTransport::Process(program) = &mut gone.transport {
         program.command = vec!["no-such-program-17".to_owned()];
     }
     fails(
@@ -527,8 +530,8 @@ async fn what_is_no_mcp_server_is_said() {
     ];
     for (status, headers, body, expected) in cases {
         let server = Server::answering(status, headers, body).await;
-        let place = McpTransport::Http { url: server.url("/mcp"), headers: Vec::new() };
-        let host = host(McpServer { place, ..crate::stand_in::server("good") });
+        let transport = McpTransport::Http { url: server.url("/mcp"), headers: Vec::new() };
+        let host = host(McpServer { transport, ..crate::stand_in::server("good") });
         fails(expected, said(&host, "echo").await);
     }
     // One that begins a session and forgets it at once, again and again.
@@ -551,8 +554,8 @@ async fn what_is_no_mcp_server_is_said() {
         }
     })
     .await;
-    let place = McpTransport::Http { url: forgets.url("/mcp"), headers: Vec::new() };
-    let host = host(McpServer { place, ..crate::stand_in::server("good") });
+    let transport = McpTransport::Http { url: forgets.url("/mcp"), headers: Vec::new() };
+    let host = host(McpServer { transport, ..crate::stand_in::server("good") });
     fails(
         expect![[
             r#"Status { status: 404, message: "answered with 404: it does not know the session that it began", retry_after_ms: None }"#
@@ -564,12 +567,12 @@ async fn what_is_no_mcp_server_is_said() {
 #[tokio::test]
 async fn what_lures_or_never_answers_is_no_server_either() {
     let lures = Server::answering("302 Found", "Location: http://169.254.169.254/\r\n", "").await;
-    let place = McpTransport::Http { url: lures.url("/mcp"), headers: Vec::new() };
-    let refused = said(&host(McpServer { place, ..crate::stand_in::server("good") }), "echo").await.unwrap_err();
+    let transport = McpTransport::Http { url: lures.url("/mcp"), headers: Vec::new() };
+    let refused = said(&host(McpServer { transport, ..crate::stand_in::server("good") }), "echo").await.unwrap_err();
     assert!(refused.to_string().contains("which is another origin"), "{refused}");
     // A server that never responds.
     let silent = Server::new(|_, _| Reply::Silence).await;
-    let place = McpTransport::Http { url: silent.url("/mcp"), headers: Vec::new() };
-    let host = host(McpServer { place, time: Duration::from_secs(1), ..crate::stand_in::server("good") });
+    let transport = McpTransport::Http { url: silent.url("/mcp"), headers: Vec::new() };
+    let host = host(McpServer { transport, time: Duration::from_secs(1), ..crate::stand_in::server("good") });
     fails(expect![[r#"Unready("the server did not finish its handshake within 1 s")"#]], said(&host, "echo").await);
 }

@@ -170,8 +170,8 @@ async fn a_server_that_names_another_version_gets_it() {
     for version in ["2024-11-05", "2025-03-26", "2025-06-18"] {
         assert_eq!(told(&host(server(version)), "echo").await.0.unwrap().to_json(), "tea", "{version}");
         let http = accepting(version).await;
-        let place = McpTransport::Http { url: http.url("/mcp"), headers: Vec::new() };
-        let found = told(&host(McpServer { place, ..server("good") }), "echo").await.0;
+        let transport = McpTransport::Http { url: http.url("/mcp"), headers: Vec::new() };
+        let found = told(&host(McpServer { transport, ..server("good") }), "echo").await.0;
         assert_eq!(found.unwrap().to_json(), "tea", "over HTTP: {version}");
     }
     let none = told(&host(server("1999-12-31")), "echo").await.0;
