@@ -61,16 +61,16 @@ pub fn start_model_call(turn: &mut MachineTurn<'_>, f: FrameId, call: &ModelCall
 }
 
 /// A text, with the origins of its parts if the run records provenance.
-type TracedText = (Value, Vec<TextPart>);
+type TextWithParts = (Value, Vec<TextPart>);
 
 fn compose_messages(
     turn: &MachineTurn<'_>,
     f: FrameId,
     call: &ModelCall,
-    system: Option<TracedText>,
-    user: TracedText,
+    system: Option<TextWithParts>,
+    user: TextWithParts,
 ) -> Vec<ModelMessage> {
-    let message = |role, (content, parts): TracedText| ModelMessage { parts, ..ModelMessage::new(role, content) };
+    let message = |role, (content, parts): TextWithParts| ModelMessage { parts, ..ModelMessage::new(role, content) };
     let constant_parts = |text: &str| if turn.core.traces { provenance::constant_parts(text) } else { Vec::new() };
     let constant = |text: &Arc<str>| (Value::Str(text.clone()), constant_parts(text));
     let mut messages = Vec::with_capacity(call.examples.len() * 2 + 2);
@@ -107,7 +107,7 @@ fn check_guards(
     call: &ModelCall,
     (expr, text): (&ValueExpression, Value),
     side: CheckSubject,
-) -> Result<TracedText, EvalStop> {
+) -> Result<TextWithParts, EvalStop> {
     let context = turn.eval_context(f, None, None);
     let CheckedText { text: checked, verdicts } =
         guard::check_message(&call.guards, side, text.clone(), &|| context.placeholder_parts(expr, &text));
