@@ -14,7 +14,8 @@ pub use limits::{LimitArgs, SpecArgs, or_none, parse_dollars};
 pub use models::ModelArgs;
 pub use show::{EventFormat, OutputFormat, ReportFormat, ShowArgs};
 pub use store::{ContentArg, DurabilityArg, StoreArgs};
+#[cfg(feature = "mcp")]
+pub use target::ReadArgs;
 pub use target::{
-    DialectArg, NamedDialect, OptionalTargetArgs, PathArgs, ReadArgs, TargetArgs, TextArgs, dialect_names,
-    parse_dialect,
+    DialectArg, NamedDialect, OptionalTargetArgs, PathArgs, TargetArgs, TextArgs, dialect_names, parse_dialect,
 };
