@@ -119,7 +119,7 @@ fn server() -> McpServer {
         ProcessEnvironment { set: vec![(SERVER.to_owned(), "1".into())], ..ProcessEnvironment::default() };
     McpServer {
         name: "bench".to_owned(),
-        place: McpTransport::Process(OperatorProgram { command, folder: None, environment }),
+        transport: McpTransport::Process(OperatorProgram { command, folder: None, environment }),
         tools: None,
         idempotent: IdempotentTools::All,
         time: TIME,
