@@ -294,8 +294,9 @@ pub fn wait(kept: &str) {
         let mut runs = Vec::with_capacity(RUNS);
         while runs.len() < RUNS {
             runs.extend((0..FIRST).map(|_| engine.start_run(&flow, "x").unwrap()));
-            settle(&calls, FIRST + runs.len()).await;
+            all_wait(&calls, FIRST + runs.len()).await;
         }
+        settle(&calls, FIRST + RUNS).await;
         // Unread events do not count for the runs.
         let mut context = Context::from_waker(Waker::noop());
         for run in &mut runs {
@@ -328,10 +329,15 @@ impl ModelProvider for Never {
 
 /// Returns when this many runs wait, and the threads that started them have ended.
 async fn settle(calls: &AtomicUsize, runs: usize) {
-    while calls.load(Ordering::SeqCst) < runs {
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+    all_wait(calls, runs).await;
     tokio::time::sleep(Duration::from_secs(12)).await;
+}
+
+/// Returns when this many runs wait.
+async fn all_wait(calls: &AtomicUsize, runs: usize) {
+    while calls.load(Ordering::SeqCst) < runs {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
 }
 
 /// The resident memory of this process in bytes.
