@@ -10,7 +10,6 @@ mod crash;
 mod dev;
 mod exit;
 mod loading;
-mod locks;
 mod model_catalog;
 mod obstacles;
 mod output;

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use trefoil_project::load::CheckStep;
 
-use crate::locks::lock;
 use crate::output;
 use crate::terminal_text::TerminalText;
+use trefoil_runtime::locks::lock;
 
 /// A check that ends within this time shows no progress.
 const DISPLAY_DELAY: Duration = Duration::from_millis(700);

@@ -15,7 +15,6 @@ pub mod answers;
 pub mod command;
 pub mod durable;
 pub mod engine;
-mod lock;
 #[cfg(feature = "mcp-server")]
 pub mod mcp;
 pub mod preflight;

@@ -2,9 +2,10 @@
 //! a line here.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use crate::address::{AddressError, ProviderAddress};
+use trefoil_runtime::locks::lock;
 
 /// The protocol of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -247,7 +248,7 @@ fn keep(declared: &mut BTreeSet<&'static str>, text: &str) -> &'static str {
 
 /// An OpenAI-compatible provider that the operator declares. Its key is in this variable; `None`: it gets no key.
 pub(crate) fn declare_vendor(name: &str, key_variable: Option<&str>) -> Vendor {
-    let mut declared = DECLARED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut declared = lock(&DECLARED);
     let mut keep = |text: &str| keep(&mut declared, text);
     Vendor {
         name: keep(name),

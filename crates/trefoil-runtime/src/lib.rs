@@ -13,7 +13,7 @@
 pub mod conformance;
 pub mod driver;
 pub mod limits;
-mod locks;
+pub mod locks;
 pub mod ports;
 mod status;
 

@@ -3,7 +3,7 @@
 use trefoil_ir::{GraphNode, NodeId, StepKind};
 use trefoil_syntax::FindingSeverity;
 
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 use crate::semantic::concurrency::NodeOrder;
 use crate::words;
 
@@ -27,8 +27,9 @@ fn run(cx: &mut RuleContext<'_>) {
                 let Some(when) = &gate.when else { continue };
                 let Some(past) = past(&order, node, gate.from) else { continue };
                 let [node, gated, past] = [id, gate.from, past].map(name);
-                let message =
-                    format!("this condition does not keep {node} from running: the edge from {past} leads past {gated}");
+                let message = format!(
+                    "this condition does not keep {node} from running: the edge from {past} leads past {gated}"
+                );
                 let d = cx.new_finding(when.origin, message);
                 cx.report_finding(d.with_help(format!("remove the edge from {past} to {node}, or this condition")));
             }

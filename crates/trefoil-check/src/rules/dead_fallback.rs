@@ -3,7 +3,7 @@
 use trefoil_ir::StepKind;
 use trefoil_syntax::FindingSeverity;
 
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 use crate::semantic::reachability::DeadStepReason;
 use crate::words;
 

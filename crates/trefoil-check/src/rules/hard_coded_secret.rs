@@ -1,10 +1,10 @@
 //! A literal credential in a manifest.
 
 use trefoil_syntax::FindingSeverity;
-use trefoil_syntax::yaml::{YamlNodeKind, YamlNode, YamlScalar, YamlText};
+use trefoil_syntax::yaml::{YamlNode, YamlNodeKind, YamlScalar, YamlText};
 
-use crate::rule::{TreeContext, RuleGroup, Rule, RuleSource};
 use super::credential;
+use crate::rule::{Rule, RuleGroup, RuleSource, TreeContext};
 
 pub(super) const RULE: Rule = Rule {
     name: "hard-coded-secret",

@@ -2,7 +2,7 @@
 
 use trefoil_syntax::FindingSeverity;
 
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 
 pub(super) const RULE: Rule = Rule {
     name: "implicit-end",
@@ -20,7 +20,8 @@ fn run(cx: &mut RuleContext<'_>) {
         let ends = machine.states.iter().filter(|s| s.ends_unmatched);
         for state in ends.filter(|s| cx.model.reach_analysis().is_alive(s.step)) {
             let step = &program.steps[state.step];
-            let message = format!("the run ends here if `{}` succeeds, because no transition covers success", state.name);
+            let message =
+                format!("the run ends here if `{}` succeeds, because no transition covers success", state.name);
             let mut finding = cx.new_finding(step.origin, message);
             for transition in &state.transitions {
                 finding = finding.with_label(transition.origin, format!("`{}`", transition.text));

@@ -3,7 +3,7 @@
 use trefoil_syntax::FindingSeverity;
 
 use super::unknown_property::split_path;
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 use trefoil_ir::types::TypeMember;
 
 pub(super) const RULE: Rule = Rule {

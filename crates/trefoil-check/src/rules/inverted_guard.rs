@@ -1,6 +1,6 @@
 //! A placeholder in the part of a block in which its value has been found empty: an inverted guard.
 
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 use trefoil_ir::types::ValueKind;
 use trefoil_syntax::FindingSeverity;
 
@@ -21,8 +21,8 @@ fn run(cx: &mut RuleContext<'_>) {
             continue;
         }
         let path = reference.dotted_path();
-        let d =
-            cx.new_finding(read.at, format!("`{path}` is always empty here, because this block is used only without it"));
+        let d = cx
+            .new_finding(read.at, format!("`{path}` is always empty here, because this block is used only without it"));
         cx.report_finding(d.with_help(format!("use `{{{{#if {path}}}}}` for text that needs the value")));
     }
 }

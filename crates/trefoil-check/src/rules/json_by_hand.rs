@@ -1,13 +1,14 @@
 //! Handwritten JSON around a value that can make it invalid.
 
 use trefoil_ir::types::ValueKind;
-use trefoil_ir::{ValueExpression, FlowId, SlotId, Source, StepKind, BoundTemplate, walk};
+use trefoil_ir::{BoundTemplate, FlowId, Source, StepKind, ValueExpression, walk};
 use trefoil_syntax::FindingSeverity;
 use trefoil_template::{Value, read_json};
 
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use super::unknown_property::is_input_slot;
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 use crate::semantic::SemanticModel;
-use crate::semantic::text_pieces::{TextPiece, InsertedValue, template_pieces};
+use crate::semantic::text_pieces::{InsertedValue, TextPiece, template_pieces};
 
 pub(super) const RULE: Rule = Rule {
     name: "json-by-hand",
@@ -25,10 +26,14 @@ fn run(cx: &mut RuleContext<'_>) {
         for broken in written(&step.kind).into_iter().filter_map(|text| breaks(model, flow, text, sent)) {
             let Some((path, at)) = broken.value.path_text().zip(broken.value.source_location()) else { continue };
             // Another system acts on a request. Whoever writes a value there could set any of its properties.
-            let author = sent.then(|| model.taint().labels_of_value(model.program, flow, id, &broken.value).untrusted_origin()).flatten();
+            let author = sent
+                .then(|| model.taint().labels_of_value(model.program, flow, id, &broken.value).untrusted_origin())
+                .flatten();
             let message = match broken.quoted {
                 true if let Some((who, _)) = author => {
-                    format!("a quotation mark in `{path}` could add properties to this request, and it comes from {who}")
+                    format!(
+                        "a quotation mark in `{path}` could add properties to this request, and it comes from {who}"
+                    )
                 }
                 true => format!("a quotation mark or a line break in `{path}` would break this JSON"),
                 false => format!("text in `{path}` would break this JSON, because it has no quotes"),
@@ -87,9 +92,15 @@ struct UnescapedValue<'p> {
 }
 
 /// The first value in a text that is valid JSON for some values but not for others. `sent`: in a request.
-fn breaks<'p>(model: &SemanticModel<'p>, flow: FlowId, text: &'p BoundTemplate, sent: bool) -> Option<UnescapedValue<'p>> {
+fn breaks<'p>(
+    model: &SemanticModel<'p>,
+    flow: FlowId,
+    text: &'p BoundTemplate,
+    sent: bool,
+) -> Option<UnescapedValue<'p>> {
     let pieces = template_pieces(text);
-    let starts = |piece: &TextPiece<'_>| matches!(piece, TextPiece::Written(text) if text.trim_start().starts_with(['{', '[']));
+    let starts =
+        |piece: &TextPiece<'_>| matches!(piece, TextPiece::Written(text) if text.trim_start().starts_with(['{', '[']));
     if pieces.len() < 2 || !pieces.first().is_some_and(starts) {
         return None;
     }
@@ -118,8 +129,7 @@ fn breaks<'p>(model: &SemanticModel<'p>, flow: FlowId, text: &'p BoundTemplate, 
 /// Whether a value comes from the input, which is usually a name or a number; results of steps may be any text.
 fn is_given(model: &SemanticModel<'_>, flow: FlowId, source: &Source) -> bool {
     let intake = &model.program.flows[flow].intake;
-    let given = |slot: &SlotId| *slot == intake.slot || intake.raw.as_ref().is_some_and(|raw| raw.0 == *slot);
-    source.slot_ids().iter().all(given)
+    source.slot_ids().iter().all(|slot| is_input_slot(intake, *slot))
 }
 
 /// Whether no value of its type can make the JSON invalid here.

@@ -1,9 +1,9 @@
 //! A loop that ends only at its limit.
 
-use trefoil_ir::{Attempts, StepLoop, StepKind, ValidatorKind};
+use trefoil_ir::{Attempts, StepKind, StepLoop, ValidatorKind};
 use trefoil_syntax::FindingSeverity;
 
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 use crate::semantic::reachability::{EndlessLoopKind, classify_endless_loop};
 
 pub(super) const RULE: Rule = Rule {
@@ -33,11 +33,18 @@ fn until(cx: &mut RuleContext<'_>, it: &StepLoop) {
         // Reported by `constant-condition`.
         EndlessLoopKind::Never if it.until.condition.is_constant() => return,
         EndlessLoopKind::Never => (
-            format!("{until} can never be true, so the loop fails after {} {}", it.max, if it.max == 1 { "iteration" } else { "iterations" }),
+            format!(
+                "{until} can never be true, so the loop fails after {} {}",
+                it.max,
+                if it.max == 1 { "iteration" } else { "iterations" }
+            ),
             "compare with a value that a step of the loop can return",
         ),
         EndlessLoopKind::Unchanged => (
-            format!("no step in the loop changes what {until} reads: the loop ends after its first iteration or fails after {}", it.max),
+            format!(
+                "no step in the loop changes what {until} reads: the loop ends after its first iteration or fails after {}",
+                it.max
+            ),
             "read the result of a step in the loop",
         ),
     };
@@ -55,7 +62,8 @@ fn validators(cx: &mut RuleContext<'_>, attempts: &Attempts) {
             }
             _ => continue,
         };
-        let message = format!("`{}` can never pass, so every iteration (at most {}) fails", validator.name, attempts.max);
+        let message =
+            format!("`{}` can never pass, so every iteration (at most {}) fails", validator.name, attempts.max);
         cx.report_finding(cx.new_finding(validator.origin, message).with_help(why));
     }
 }

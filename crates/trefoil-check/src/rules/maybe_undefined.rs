@@ -9,9 +9,10 @@ use trefoil_syntax::hash::{HashMap, HashSet};
 use trefoil_syntax::{Diagnostic, FindingSeverity};
 use trefoil_template::Value;
 
-use super::unknown_property::{is_input_slot, member_names};
+use super::unknown_property::is_input_slot;
 use super::unordered_read::{reader_name, reading_step, state_result};
 use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
+use crate::semantic::paths::path_in_source;
 use crate::semantic::{AbsenceReason, ReadPresence, SemanticModel, ValueRead};
 use crate::words;
 
@@ -138,7 +139,7 @@ fn not_required(cx: &mut RuleContext<'_>, read: &ValueRead<'_>) {
     }
     let Some(reference) = read.reference else { return };
     let flow = &cx.model.program.flows[read.flow];
-    let path = member_names(reference);
+    let path = path_in_source(reference);
     let Some((name, before)) = path.split_last() else { return };
     let workflow = matches!(cx.model.program.steps[flow.body].kind, StepKind::StateMachine(_));
     if !workflow {

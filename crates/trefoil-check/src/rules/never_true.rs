@@ -3,7 +3,7 @@
 use trefoil_syntax::FindingSeverity;
 
 use super::constant_comparisons;
-use crate::rule::{RuleGroup, Rule, RuleSource};
+use crate::rule::{Rule, RuleGroup, RuleSource};
 
 pub(super) const RULE: Rule = Rule {
     name: "never-true",

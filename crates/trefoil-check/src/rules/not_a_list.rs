@@ -5,9 +5,9 @@ use trefoil_ir::walk::{self, EvaluatedPart};
 use trefoil_ir::{BoundTemplate, FanOutItems, FlowId, StepKind, ValueExpression};
 use trefoil_syntax::{FindingSeverity, Location};
 
-use super::unknown_property::member_names;
 use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 use crate::semantic::SemanticModel;
+use crate::semantic::paths::path_in_source;
 
 pub(super) const RULE: Rule = Rule {
     name: "not-a-list",
@@ -69,7 +69,7 @@ fn looped(model: &SemanticModel<'_>, flow: FlowId, text: &BoundTemplate, found: 
     for i in text.template.looped_references() {
         let Some(reference) = text.template.references().get(i) else { continue };
         let Some(source) = text.sources.get(reference.binding.source as usize) else { continue };
-        let walk = model.program_types().source_type(flow, source, &member_names(reference), None);
+        let walk = model.program_types().source_type(flow, source, &path_in_source(reference), None);
         let Some(kinds) = walk.schema.solid_kinds() else { continue };
         if walk.stop.is_some() {
             continue;

@@ -6,9 +6,10 @@ use trefoil_syntax::hash::HashMap;
 use trefoil_syntax::{Diagnostic, FindingSeverity, Location};
 use trefoil_template::{BuiltinFunction, ConditionExpression};
 
-use super::unknown_property::{is_input_slot, member_names};
+use super::unknown_property::is_input_slot;
 use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 use crate::semantic::SemanticModel;
+use crate::semantic::paths::path_in_source;
 use crate::semantic::text_pieces::{TextPiece, template_pieces};
 use crate::words;
 
@@ -147,7 +148,7 @@ fn object(
 ) -> Option<(FindingSeverity, Vec<String>)> {
     let reference = text.template.references().get(reference)?;
     let source = text.sources.get(reference.binding.source as usize)?;
-    let path = member_names(reference);
+    let path = path_in_source(reference);
     if path.is_empty()
         && let Some(slot) = whole_result(source)
     {

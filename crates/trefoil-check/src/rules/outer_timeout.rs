@@ -2,7 +2,7 @@
 
 use trefoil_syntax::FindingSeverity;
 
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 use crate::semantic::durations::find_exceeded_limits;
 
 /// The maximum number of parts that a finding points to.

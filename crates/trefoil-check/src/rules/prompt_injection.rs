@@ -2,7 +2,7 @@
 
 use trefoil_ir::StepKind;
 
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 use crate::semantic::text_pieces::{TextPiece, expression_pieces};
 use crate::words;
 
@@ -24,7 +24,10 @@ fn run(cx: &mut RuleContext<'_>) {
             let labels = cx.model.taint().labels_of_value(program, flow, id, &value);
             let (Some((who, from)), Some(at)) = (labels.untrusted_origin(), value.source_location()) else { continue };
             let path = value.path_text().unwrap_or_default();
-            let message = format!("`{path}` is part of the system message of {}, and it comes from {who}", words::step_name(program, id));
+            let message = format!(
+                "`{path}` is part of the system message of {}, and it comes from {who}",
+                words::step_name(program, id)
+            );
             let mut finding = cx.new_finding(at, message);
             if from != step.origin {
                 finding = finding.with_label(from, "comes from here");

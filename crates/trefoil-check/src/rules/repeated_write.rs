@@ -3,7 +3,7 @@
 use trefoil_ir::StepKind;
 use trefoil_syntax::FindingSeverity;
 
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 use crate::semantic::effects::{self, CallEffect};
 use crate::semantic::repetitions::{self, RepetitionCause};
 
@@ -50,8 +50,14 @@ fn described(what: &str, again: &RepetitionCause) -> (String, &'static str) {
             let name = if name.is_empty() { "the step around it".to_owned() } else { format!("`{name}`") };
             (format!("{what} may be made again with each of the {tries} tries of {name}"), ignored)
         }
-        RepetitionCause::Loop(passes) => (format!("{what} may be made in every pass of the loop, up to {passes} times"), outside),
-        RepetitionCause::Attempts(times) => (format!("{what} may be made in each of up to {times} iterations"), outside),
-        RepetitionCause::State(name) => (format!("{what} may be made again each time that `{name}` is entered again"), outside),
+        RepetitionCause::Loop(passes) => {
+            (format!("{what} may be made in every pass of the loop, up to {passes} times"), outside)
+        }
+        RepetitionCause::Attempts(times) => {
+            (format!("{what} may be made in each of up to {times} iterations"), outside)
+        }
+        RepetitionCause::State(name) => {
+            (format!("{what} may be made again each time that `{name}` is entered again"), outside)
+        }
     }
 }

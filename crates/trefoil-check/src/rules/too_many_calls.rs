@@ -3,7 +3,7 @@
 use trefoil_syntax::FindingSeverity;
 use trefoil_template::limits::MANY_CALLS;
 
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 use crate::words;
 
 pub(super) const RULE: Rule = Rule {
@@ -42,4 +42,5 @@ fn run(cx: &mut RuleContext<'_>) {
     }
 }
 
-const HELP: &str = "see `trefoil plan` for the breakdown; lower a limit on retries, iterations or visits, or allow more calls";
+const HELP: &str =
+    "see `trefoil plan` for the breakdown; lower a limit on retries, iterations or visits, or allow more calls";

@@ -10,7 +10,6 @@ use trefoil_ir::{
 };
 use trefoil_syntax::suggestions::NearMatch;
 use trefoil_syntax::{Diagnostic, FindingSeverity, Location, suggestions};
-use trefoil_template::Reference;
 
 use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 use crate::semantic::{SemanticModel, ValueRead, locals};
@@ -349,11 +348,6 @@ fn only_declaration(model: &SemanticModel<'_>, name: &str) -> Option<Location> {
 fn segment_location(read: &ValueRead<'_>, at: usize) -> Option<Location> {
     let reference = read.reference?;
     path_location::locate_part(&reference.span, read.at, reference.path.get(at)?.span.clone())
-}
-
-/// The names after the variable of a path.
-pub(super) fn member_names(reference: &Reference) -> Vec<&str> {
-    reference.path.iter().skip(usize::from(reference.binding.skip)).map(|segment| &*segment.name).collect()
 }
 
 /// The path before a segment, and the segment.

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use trefoil_ir::{CommandCall, ValueExpression, FlowId, StepId, StepKind, ToolKind, walk};
-use trefoil_syntax::{Location, FindingSeverity};
+use trefoil_ir::{CommandCall, FlowId, StepId, StepKind, ToolKind, ValueExpression, walk};
+use trefoil_syntax::{FindingSeverity, Location};
 
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
-use crate::semantic::text_pieces::{TextPiece, expression_pieces};
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 use crate::semantic::shell::{self, ShellUseKind};
 use crate::semantic::taint::TaintLabels;
+use crate::semantic::text_pieces::{TextPiece, expression_pieces};
 
 pub(super) const RULE: Rule = Rule {
     name: "untrusted-command",
@@ -29,7 +29,9 @@ fn run(cx: &mut RuleContext<'_>) {
                     if let Some((who, from)) = taint_labels(cx, flow, id, value).untrusted_origin() {
                         let message = format!("{who} decides which `{name}` runs");
                         let finding = cx.new_finding(first_text_location(value).unwrap_or(step.origin), message);
-                        cx.report_finding(finding.with_label(from, "comes from here").with_help("write the name in the manifest"));
+                        cx.report_finding(
+                            finding.with_label(from, "comes from here").with_help("write the name in the manifest"),
+                        );
                     }
                 }
             }
@@ -42,7 +44,8 @@ fn command(cx: &mut RuleContext<'_>, flow: FlowId, id: StepId, call: &CommandCal
     for (name, value) in call.env.iter().filter(|(name, _)| shell::decides_code(name)) {
         let Some((who, from)) = taint_labels(cx, flow, id, value).untrusted_origin() else { continue };
         let message = format!("`{name}` decides which code programs run, and its value comes from {who}");
-        let finding = cx.new_finding(first_text_location(value).unwrap_or(at), message).with_label(from, "comes from here");
+        let finding =
+            cx.new_finding(first_text_location(value).unwrap_or(at), message).with_label(from, "comes from here");
         cx.report_finding(finding.with_help("use a fixed value, or pass the data under another name"));
     }
     let mut seen = BTreeSet::new();
@@ -95,7 +98,8 @@ fn command(cx: &mut RuleContext<'_>, flow: FlowId, id: StepId, call: &CommandCal
         if !seen.insert(name) {
             continue;
         }
-        let mut finding = cx.new_finding(place.unwrap_or(at), message).with_label(from, "comes from here").with_help(help);
+        let mut finding =
+            cx.new_finding(place.unwrap_or(at), message).with_label(from, "comes from here").with_help(help);
         finding.severity = severity;
         cx.report_finding(finding);
     }

@@ -2,15 +2,15 @@
 
 use core::net::{IpAddr, Ipv6Addr};
 
-use trefoil_ir::{CommandCall, ValueExpression, FlowId, Source, StepId, StepKind, ToolKind};
-use trefoil_syntax::{Location, FindingSeverity};
+use trefoil_ir::{CommandCall, FlowId, Source, StepId, StepKind, ToolKind, ValueExpression};
+use trefoil_syntax::{FindingSeverity, Location};
 
-use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
-use crate::semantic::text_pieces::{TextPiece, InsertedValue, expression_pieces};
+use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 use crate::semantic::shell::{self, ShellUseKind};
 use crate::semantic::taint::TaintLabels;
+use crate::semantic::text_pieces::{InsertedValue, TextPiece, expression_pieces};
 
-use super::untrusted_command::{taint_labels, displayed_value};
+use super::untrusted_command::{displayed_value, taint_labels};
 
 pub(super) const RULE: Rule = Rule {
     name: "untrusted-url",
@@ -62,7 +62,8 @@ fn command(cx: &mut RuleContext<'_>, flow: FlowId, id: StepId, call: &CommandCal
         let (shown, place) = displayed_value(&name, value);
         let message = format!("`{shown}` decides which host the request goes to, and it comes from {who}");
         let help = "use a fixed host or one from the environment, and put the value after it";
-        let mut finding = cx.new_finding(place.unwrap_or(at), message).with_label(from, "comes from here").with_help(help);
+        let mut finding =
+            cx.new_finding(place.unwrap_or(at), message).with_label(from, "comes from here").with_help(help);
         finding.severity = severity(&labels);
         cx.report_finding(finding);
     }
@@ -89,7 +90,9 @@ fn address(cx: &mut RuleContext<'_>, flow: FlowId, id: StepId, url: &ValueExpres
                         // The host ends with a slash, or it does not.
                         Some(host) => (
                             FindingSeverity::Warning,
-                            format!("without `/` before it, `{path}` can change the host `{host}`, and it comes from {who}"),
+                            format!(
+                                "without `/` before it, `{path}` can change the host `{host}`, and it comes from {who}"
+                            ),
                             "put a `/` between them",
                         ),
                         None => (
@@ -98,7 +101,9 @@ fn address(cx: &mut RuleContext<'_>, flow: FlowId, id: StepId, url: &ValueExpres
                             "use a fixed host or one from the environment, and put the value after it",
                         ),
                     };
-                    let mut finding = cx.new_finding(value.source_location().unwrap_or(at), message).with_label(from, "comes from here");
+                    let mut finding = cx
+                        .new_finding(value.source_location().unwrap_or(at), message)
+                        .with_label(from, "comes from here");
                     finding.severity = severity;
                     cx.report_finding(finding.with_help(help));
                     return;
@@ -161,11 +166,13 @@ fn header(cx: &mut RuleContext<'_>, flow: FlowId, id: StepId, name: &str, value:
     for piece in expression_pieces(value) {
         let TextPiece::Value(value) = piece else { continue };
         // The caller of the run may set headers; a model may not.
-        let labels = TaintLabels { input: None, ..cx.model.taint().labels_of_value(cx.model.program, flow, id, &value) };
+        let labels =
+            TaintLabels { input: None, ..cx.model.taint().labels_of_value(cx.model.program, flow, id, &value) };
         if let Some((who, from)) = labels.untrusted_origin() {
             let path = value.path_text().unwrap_or_default();
             let message = format!("`{path}` is sent in the header `{name}`, and it comes from {who}");
-            let mut finding = cx.new_finding(value.source_location().unwrap_or(at), message).with_label(from, "comes from here");
+            let mut finding =
+                cx.new_finding(value.source_location().unwrap_or(at), message).with_label(from, "comes from here");
             finding.severity = FindingSeverity::Warning;
             cx.report_finding(finding.with_help("send it in the body or the query"));
         }

@@ -9,9 +9,9 @@ use trefoil_ir::walk::{self, callees_of, children_of};
 use trefoil_ir::{Facts, FlowId, GraphNode, NodeId, Program, SlotId, Source, Step, StepContents, StepId, StepKind};
 use trefoil_syntax::{FileId, FindingSeverity};
 
-use super::unknown_property::member_names;
 use crate::rule::{Rule, RuleContext, RuleGroup, RuleSource};
 use crate::semantic::SemanticModel;
+use crate::semantic::paths::path_in_source;
 
 pub(super) const RULE: Rule = Rule {
     name: "unused-output",
@@ -96,7 +96,7 @@ fn add_read_exports(
         if !matches!(read.source, Source::Layered { under, .. } if *under == exports) {
             continue;
         }
-        let path = read.reference.map(member_names);
+        let path = read.reference.map(path_in_source);
         for callee in callees_of(call) {
             exported(model, callee, path.as_deref(), used, 0);
         }

@@ -15,7 +15,7 @@ pub mod human_answers;
 pub mod human_reviews;
 pub mod locals;
 pub mod message_texts;
-mod paths;
+pub mod paths;
 pub mod reachability;
 mod reads;
 pub mod repetitions;

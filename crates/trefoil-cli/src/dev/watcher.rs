@@ -15,7 +15,7 @@ use trefoil_project::file_access::{is_folder, path_identity, resolve_links};
 use trefoil_project::load::LoadedTarget;
 
 use super::DevEvent;
-use crate::locks::lock;
+use trefoil_runtime::locks::lock;
 
 /// How often files are polled if the system does not report changes.
 const LOOK: Duration = Duration::from_millis(500);

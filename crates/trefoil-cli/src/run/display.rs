@@ -17,9 +17,9 @@ use super::line_style::LineStyle;
 use super::progress::RunProgress;
 use super::tree::{TerminalSize, TreeSort, tree_lines};
 use super::{failures, notes};
-use crate::locks::lock;
 use crate::output;
 use crate::words::{escape_line, format_total};
+use trefoil_runtime::locks::lock;
 
 /// Time between frames.
 const FRAME: Duration = Duration::from_millis(80);

@@ -6,8 +6,8 @@ use trefoil_runtime::{Event, EventSink};
 use trefoil_syntax::SourceFiles;
 use trefoil_view::trace::event_json;
 
-use crate::locks::lock;
 use crate::output;
+use trefoil_runtime::locks::lock;
 
 /// Writes events.
 pub struct JsonlEventWriter {

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use trefoil_project::output_file::PendingFile;
 use trefoil_view::trace::{TraceSink, TraceSubject, page};
 
-use crate::locks::lock;
 use crate::output;
+use trefoil_runtime::locks::lock;
 
 /// A trace that is being recorded.
 pub struct TraceRecording {

@@ -12,10 +12,10 @@ use trefoil_view::run_view::StepState;
 use super::line_style::LineStyle;
 use super::progress::RunProgress;
 use super::tree::{TerminalSize, TreeSort, tree_lines};
-use crate::locks::lock;
 use crate::output;
 use crate::terminal_text::TerminalText;
 use crate::words::{count_of, one_line};
+use trefoil_runtime::locks::lock;
 
 /// Collects the steps and the verdicts of guardrails and validators from events.
 #[derive(Default)]

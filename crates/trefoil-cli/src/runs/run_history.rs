@@ -22,12 +22,12 @@ use trefoil_view::run_view::RunView;
 use trefoil_view::trace::{CalledFailure, OpenWait, SuggestedCommand, TraceSink, TraceSubject};
 
 use crate::loading::accept_settings;
-use crate::locks::lock;
 use crate::output;
 use crate::refusal::did_not_start;
 use crate::store::{await_run, await_store, block_on};
 use trefoil_host::command::{RunOptions, models_of_run};
 use trefoil_host::waiting_messages::{EditableTarget, StoppedRun, other_model_of, question_lines};
+use trefoil_runtime::locks::lock;
 
 /// Reads the start of a run.
 pub fn read_run(store: &dyn Store, run: &str) -> Result<StoredRun, u8> {

@@ -12,7 +12,7 @@ use trefoil_machine::step_path::{RunPath, StepPath as _, StepPlace, find_steps, 
 use trefoil_runtime::ports::{CallSite, NoHumans, ReceivedMessage};
 use trefoil_runtime::{HumanInbox, HumanRequest, Key, QuestionState, RawDecision, RawRunMessage};
 
-use crate::lock::lock;
+use trefoil_runtime::locks::lock;
 
 pub(crate) use called_people::CalledPeople;
 pub use rehearsal::QuestionTrial;

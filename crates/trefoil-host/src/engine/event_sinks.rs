@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
-use crate::lock::lock;
+use trefoil_runtime::locks::lock;
 use trefoil_runtime::ports::NoEvents;
 use trefoil_runtime::{Event, EventSink};
 

@@ -22,12 +22,12 @@ use super::flow_tools::{FlowHost, FlowTools, LoadedTool};
 use super::{Engine, EngineParts, ReadyRun};
 use crate::answers::CalledPeople;
 use crate::durable::{StoredRun, call_run_id, cancel_idle_run, read_outcome};
-use crate::lock::lock;
 use crate::reuse::{CalledBefore, EditedRun, NewCall, ReuseRequest, no_results};
 use crate::run::Run;
 use trefoil_project::codes::help::find_help;
 use trefoil_project::error::{Error, FoundErrors};
 use trefoil_project::secrets::IN_INPUT;
+use trefoil_runtime::locks::lock;
 
 /// Maximum depth of runs that call runs.
 const DEEPEST: u32 = 5;

@@ -17,9 +17,9 @@ use trefoil_tools::guard::{GuardRules, GuardedClient};
 
 use super::{AnswersFrom, Engine, EngineParts, MODEL, SCRIPT};
 use crate::durable::StoredRun;
-use crate::lock::lock;
 use trefoil_project::flow::{Flow, WeakFlow};
 use trefoil_project::settings;
+use trefoil_runtime::locks::lock;
 use trefoil_view::model_name;
 
 /// The source of a program's model answers, with its details.

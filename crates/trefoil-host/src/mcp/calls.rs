@@ -22,7 +22,7 @@ use super::question::{ClientQuestion, QuestionInbox, QuestionReply};
 use super::result::error_result;
 use super::running_calls::RunningCalls;
 use crate::command::RunOptions;
-use crate::lock::lock;
+use trefoil_runtime::locks::lock;
 
 /// The key of the question in a response.
 const QUESTION: &str = "question";

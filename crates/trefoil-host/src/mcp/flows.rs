@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use crate::engine::Engine;
-use crate::lock::lock;
 use tokio::sync::mpsc;
 use trefoil_project::file_access::{self, PathStamp};
 use trefoil_project::load::LoadOptions;
@@ -16,6 +15,7 @@ use trefoil_project::settings::{self, FoundSettings, Settings};
 use trefoil_project::target::LoadTarget;
 use trefoil_project::target_settings::target_settings;
 use trefoil_project::{Error, Flow};
+use trefoil_runtime::locks::lock;
 use trefoil_syntax::{Diagnostic, SourceFiles};
 
 use super::notices::{ServerNotice, ServerWatch};

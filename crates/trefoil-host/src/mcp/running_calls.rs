@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::Run;
-use crate::lock::lock;
 use trefoil_runtime::CancelSwitch;
+use trefoil_runtime::locks::lock;
 
 /// The runs in progress, also of calls that wait for an answer.
 #[derive(Default)]

@@ -12,7 +12,7 @@ use trefoil_template::Value;
 
 use super::request::ReuseRequest;
 use crate::durable::{call_run_id, called_runs, cited_results, last_call_run, start_entry};
-use crate::lock::lock;
+use trefoil_runtime::locks::lock;
 
 /// The tool calls of the earlier runs whose results a run reuses.
 pub(crate) struct EarlierCalls {

@@ -12,7 +12,7 @@ use trefoil_runtime::ports::NoEvents;
 use trefoil_store::{Record, Store};
 
 use crate::durable::{StoredRun, prepared_program, reading_ports};
-use crate::lock::lock;
+use trefoil_runtime::locks::lock;
 
 /// The maximum number of runs that are remembered.
 const MOST: usize = 256;

@@ -26,9 +26,9 @@ use super::results::results_for;
 use super::step_decisions::StepDecisions;
 use crate::durable::{StoredRun, each_entry, prepared_program, reading_ports};
 use crate::engine::{AnswersFrom, Engine};
-use crate::lock::lock;
 use trefoil_project::error::{Error, FoundErrors, Result};
 use trefoil_project::flow::Flow;
+use trefoil_runtime::locks::lock;
 use trefoil_view::change_reasons::{ActivityDecision, ChangeReason, ReuseDecision};
 
 /// The maximum number of earlier runs whose tool descriptions are used.

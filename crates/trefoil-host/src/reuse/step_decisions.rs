@@ -11,8 +11,8 @@ use trefoil_runtime::driver::HiddenValues;
 use trefoil_runtime::driver::memo::{MemoDecision, ReuseOutcome};
 use trefoil_template::{Hole, HoleKind};
 
-use crate::lock::lock;
 use trefoil_project::flow::Flow;
+use trefoil_runtime::locks::lock;
 use trefoil_view::change_reasons::{
     ActivityDecision, ComparisonData, ReuseDecision, describe_decision, request_similarity,
 };

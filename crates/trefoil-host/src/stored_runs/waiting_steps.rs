@@ -15,7 +15,7 @@ use trefoil_view::run_view::{OpenCallView, RunView, ViewDetail};
 use super::UnreadableRun;
 use crate::durable::{StoredRun, last_call_run, last_state, send_history, suspension_reason};
 use crate::engine::all_sinks;
-use crate::lock::lock;
+use trefoil_runtime::locks::lock;
 
 /// Sends a run's events to a sink. Returns the tools and commands in progress; if no process works on the run, their outcome is
 /// unknown.

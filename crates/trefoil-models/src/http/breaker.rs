@@ -8,11 +8,12 @@
 //! at about the same time, say nothing about the time after it, so they open nothing.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
+use trefoil_runtime::locks::lock;
 use trefoil_runtime::ports::{CallAdmission, CallPause};
 use trefoil_runtime::{ModelError, ModelErrorKind};
 
@@ -154,7 +155,7 @@ pub(super) type BreakerNames = [String; 2];
 
 impl Breakers {
     fn lock_breakers(&self) -> MutexGuard<'_, HashMap<String, CircuitBreaker>> {
-        self.0.all.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0.all)
     }
 
     /// Why a call should not be made now.

@@ -29,7 +29,7 @@ mod file;
 use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -37,6 +37,7 @@ use indexmap::IndexMap;
 use trefoil_ir::{Program, StepKind, ToolKind, walk};
 use trefoil_machine::error::RunError;
 use trefoil_machine::key;
+use trefoil_runtime::locks::lock;
 use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::{
     FinishReason, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, ModelToolCall, ToolError,
@@ -118,7 +119,7 @@ struct ScriptedFailure {
 
 impl<T: Clone> ScriptTurns<T> {
     fn lock_used(&self) -> MutexGuard<'_, UsedTurns> {
-        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.used)
     }
 
     /// The turn for the call with this key; `None` if there are no more. A call that asks again gets the same turn.

@@ -3,7 +3,7 @@
 //! The coordinator knows which calls wait. Here is what they wait for, and their permits.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt as _;
 use futures_util::future::{AbortHandle, Abortable, Aborted, BoxFuture};
@@ -15,6 +15,7 @@ use trefoil_machine::request::{Activity, ModelRequest, Request};
 
 use super::run_context::RunContext;
 use crate::limits::{CallDelay, CallPermit, DelayReporter, RunCallPermits};
+use crate::locks::lock;
 use crate::ports::{CallPause, ModelProvider};
 
 /// The name of a delay that is no limit: the provider does not admit the call.
@@ -120,14 +121,14 @@ impl ModelCallQueue {
             (self.context.clone(), self.delays.clone(), activity.clone(), entered.clone());
         let tell = move |delay: CallDelay| match is_entered.load(Ordering::Relaxed) {
             true => context.report_delay(&activity, delay),
-            false => delays.lock().unwrap_or_else(PoisonError::into_inner).push((activity.clone(), delay)),
+            false => lock(&delays).push((activity.clone(), delay)),
         };
         (Arc::new(tell), entered)
     }
 
     /// Reports the delays of the calls that have entered the queue since the last time and still wait.
     pub fn tell_delays(&self) {
-        let delays = std::mem::take(&mut *self.delays.lock().unwrap_or_else(PoisonError::into_inner));
+        let delays = std::mem::take(&mut *lock(&self.delays));
         for (activity, delay) in delays {
             if self.waiting.contains_key(&activity.key) {
                 self.context.report_delay(&activity, delay);

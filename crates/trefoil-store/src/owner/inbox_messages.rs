@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -12,6 +12,7 @@ use trefoil_runtime::ports::{InboxMessageId, InboxMessageIds as Ids, ReceivedMes
 use crate::error::StoreResult;
 use crate::inbox::PostedMessage;
 use crate::port::Store;
+use trefoil_runtime::locks::lock;
 
 /// Time between queries.
 pub const PAUSE: Duration = Duration::from_millis(250);
@@ -56,7 +57,7 @@ impl RunMessageQueue {
 
 impl OwnerInbox {
     fn lock_queues(&self) -> MutexGuard<'_, BTreeMap<String, RunMessageQueue>> {
-        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.queues)
     }
 
     /// The next message of a run. Cancelling this future loses no message.

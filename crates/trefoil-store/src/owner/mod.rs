@@ -8,7 +8,7 @@ mod inbox_messages;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -24,6 +24,7 @@ use crate::inbox::PostedMessage;
 use crate::lease::{Claim, ClaimShare, Lease};
 use crate::port::{NewRun, Store};
 use crate::record::Content;
+use trefoil_runtime::locks::lock;
 
 pub use inbox::StoreInbox;
 use inbox_messages::{OwnerInbox, PAUSE};
@@ -181,7 +182,7 @@ impl Owner {
                 self.store.release_run(&lease).await?;
             }
         }
-        let leaving = std::mem::take(&mut *self.leaving.lock().unwrap_or_else(PoisonError::into_inner));
+        let leaving = std::mem::take(&mut *lock(&self.leaving));
         for task in leaving {
             // A task whose runtime has ended releases nothing; its lease expires.
             let _ = task.await;
@@ -272,7 +273,7 @@ impl Owner {
     }
 
     fn lock_held(&self) -> MutexGuard<'_, BTreeMap<String, OwnedRunState>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.held)
     }
 
     /// Releases a run in a separate task. If the process ends first, the lease expires.
@@ -291,7 +292,7 @@ impl Owner {
                 let _ = store.release_run(&lease).await;
             }
         });
-        let mut leaving = self.leaving.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut leaving = lock(&self.leaving);
         leaving.retain(|task| !task.is_finished());
         leaving.push(task);
     }

@@ -7,7 +7,7 @@
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -22,6 +22,7 @@ use super::fault::{PostgresError, PostgresResult, RetryClass};
 use crate::address::ServerAddress;
 use crate::error::{StoreError, StoreResult};
 use crate::sqlite::PATIENCE;
+use trefoil_runtime::locks::lock;
 
 /// Maximum number of connections. A commit waits for the server's disk; the server commits transactions of several
 /// connections together.
@@ -57,7 +58,7 @@ struct OperationResult<T>(Arc<Mutex<Option<T>>>);
 
 impl<T> OperationResult<T> {
     fn take(&self) -> Option<T> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        lock(&self.0).take()
     }
 }
 
@@ -73,7 +74,7 @@ where
         let (doing, slot) = (work(session, before), slot.clone());
         Box::pin(async move {
             let done = doing.await?;
-            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
+            *lock(&slot) = Some(done);
             Ok(())
         })
     });
@@ -384,7 +385,7 @@ impl ServerClock {
         let Some(now) = row.map(|row| row.try_get::<_, i64>(0)).transpose()? else { return Ok(()) };
         // The server read its clock at some moment between request and response.
         let at = asked + asked.elapsed() / 2;
-        *self.read.lock().unwrap_or_else(PoisonError::into_inner) = Some((at, super::uint(now)));
+        *lock(&self.read) = Some((at, super::uint(now)));
         Ok(())
     }
 }
@@ -398,7 +399,7 @@ impl Clock for ServerClock {
         self.own.sleep_ms(ms).await;
     }
     fn wall_ms(&self) -> u64 {
-        match *self.read.lock().unwrap_or_else(PoisonError::into_inner) {
+        match *lock(&self.read) {
             Some((at, ms)) => ms.saturating_add(u64::try_from(at.elapsed().as_millis()).unwrap_or(u64::MAX)),
             None => self.own.wall_ms(),
         }

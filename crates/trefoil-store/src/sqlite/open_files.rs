@@ -4,12 +4,13 @@
 //! that nobody will find. So every commit is followed by a look at the names.
 
 use std::fs::Metadata;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use rusqlite::Connection;
 
 use super::store_file::StoreFile;
 use crate::error::{StoreError, StoreResult};
+use trefoil_runtime::locks::lock;
 
 /// The files of an open store, as they were last seen.
 #[derive(Default)]
@@ -41,7 +42,7 @@ impl DiskFileId {
 impl OpenFileCheck {
     /// Fails if the files of the store are not those of the first look any more.
     pub fn check_files(&self, c: &Connection, file: &StoreFile, page: u32) -> StoreResult<()> {
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = lock(&self.0);
         let replaced = || StoreError::Replaced { path: file.path.clone() };
         let metadata = std::fs::metadata(&file.path).map_err(|_| replaced())?;
         let log_metadata = std::fs::metadata(file.wal_path()).ok();

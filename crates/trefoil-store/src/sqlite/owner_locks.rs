@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, TryLockError};
 use std::path::PathBuf;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
@@ -17,6 +17,7 @@ use super::store_file::StoreFile;
 use super::uint;
 use crate::blob::ContentHash;
 use crate::record::{Content, UNSEEN_MS};
+use trefoil_runtime::locks::lock;
 
 /// A lease as it is recorded: the epoch of the run, and the expiry.
 type LeaseState = (i64, u64);
@@ -46,7 +47,7 @@ impl OwnerLocks {
 
     /// Registers this process as an owner.
     pub fn is_here(&self, owner: &str) {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = lock(&self.held);
         if !held.contains_key(owner) {
             // If the file cannot be created, other processes rely on the expiry of leases.
             let lock = || -> Option<File> {
@@ -77,7 +78,7 @@ impl OwnerLocks {
     /// Whether an expired lease of an owner that lives has been seen unchanged for as long as a lease lasts. Clocks may be wrong, and
     /// whoever wakes first after a machine has slept sees only expired leases, so the time is measured by this process.
     pub fn is_stuck(&self, run: &str, lease: LeaseState, lease_ms: u64) -> bool {
-        let mut expired = self.expired.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut expired = lock(&self.expired);
         let (seen, since) = expired.entry(run.to_owned()).or_insert_with(|| (lease, Instant::now()));
         if *seen != lease {
             (*seen, *since) = (lease, Instant::now());
@@ -160,7 +161,7 @@ impl Drop for OwnerLocks {
         if self.leases.load(Ordering::SeqCst) > 0 {
             return;
         }
-        let held = std::mem::take(&mut *self.held.lock().unwrap_or_else(PoisonError::into_inner));
+        let held = std::mem::take(&mut *lock(&self.held));
         for (owner, file) in held {
             if file.is_some() {
                 let _ = std::fs::remove_file(self.file(&owner));

@@ -1,6 +1,6 @@
 //! Reading connections. They never wait for the writing connection, nor the reverse.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use rusqlite::Connection;
 use tokio::runtime::Handle;
@@ -10,6 +10,7 @@ use super::fault::SqliteResult;
 use super::read_only::SqliteReader;
 use super::store_file::StoreFile;
 use crate::error::{StoreError, StoreResult};
+use trefoil_runtime::locks::lock;
 
 /// Maximum number of connections, open or idle. Thousands of runs may want to read at once: opening a connection for
 /// each would take longer than waiting for one, and need a hundred times the memory of a run.
@@ -63,7 +64,7 @@ impl SqliteReaders {
     }
 
     fn now<T>(&self, work: impl FnOnce(&Connection) -> SqliteResult<T>) -> StoreResult<T> {
-        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let idle = lock(&self.idle).pop();
         let reader = match idle {
             Some(reader) => reader,
             None if self.only => self.file.open_read_only()?,
@@ -74,7 +75,7 @@ impl SqliteReaders {
             return Err(StoreError::Changed { path: self.file.path.clone() });
         }
         if done.is_ok() {
-            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut idle = lock(&self.idle);
             if idle.len() < MOST {
                 idle.push(reader);
             }

@@ -22,6 +22,7 @@ use super::open_files::OpenFileCheck;
 use super::opening::PAGE;
 use super::store_file::StoreFile;
 use crate::error::{StoreError, StoreResult};
+use trefoil_runtime::locks::lock;
 
 /// Maximum number of jobs in one transaction.
 const GROUP: usize = 1_024;
@@ -204,11 +205,11 @@ fn may_block() -> bool {
 
 impl WriterState {
     fn queue(&self) -> MutexGuard<'_, WriteQueue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.queue)
     }
 
     fn lock_connection(&self) -> MutexGuard<'_, Connection> {
-        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.connection)
     }
 
     /// Commits on this thread, if no other job is queued.

@@ -1,7 +1,7 @@
 //! A cache of tokens, in memory only. Concurrent requests for the same token get it once.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -9,6 +9,7 @@ use trefoil_runtime::ToolError;
 
 use super::auth::TokenAuth;
 use crate::guard::HttpAnswer;
+use trefoil_runtime::locks::lock;
 
 /// Maximum number of tokens in the cache.
 const MOST: usize = 1_000;
@@ -51,7 +52,7 @@ impl TokenCache {
     }
 
     fn slot(&self, key: &str) -> Arc<TokenSlot> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&self.0);
         if all.len() >= MOST && !all.contains_key(key) {
             all.clear();
         }

@@ -2,7 +2,8 @@
 //! nevertheless, so that none of them waits.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+use trefoil_runtime::locks::lock;
 
 use rmcp::model::{
     ClientCapabilities, ClientConfig, CreateMessageRequestMethod, ElicitRequestParams, ElicitResult, ElicitationAction,
@@ -38,10 +39,10 @@ impl McpClient {
     }
     /// Takes what the server has requested in vain.
     pub fn take_declined(&self) -> Vec<&'static str> {
-        std::mem::take(&mut *self.declined.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *lock(&self.declined))
     }
     fn decline(&self, what: &'static str) {
-        let mut declined = self.declined.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut declined = lock(&self.declined);
         if declined.len() < MOST && !declined.contains(&what) {
             declined.push(what);
         }

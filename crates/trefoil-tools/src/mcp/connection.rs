@@ -1,7 +1,7 @@
 //! A connection to a server.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rmcp::model::{CallToolRequestParams, CallToolResponse, PaginatedRequestParams};
@@ -31,6 +31,7 @@ use super::stdio::{OutputBudget, ServerOutputTail, StdioLines};
 use super::{McpServer, McpTransport, answer, failed};
 use crate::guard::GuardedClient;
 use crate::process::{self, ChildProcess, OperatorProgram, fill_holes};
+use trefoil_runtime::locks::lock;
 
 /// How old the server's list may be before a call that is not safe to repeat. Not every server reports changes.
 const FRESH: Duration = Duration::from_secs(5);
@@ -187,7 +188,7 @@ impl McpConnection {
 
     /// Closes the connection. A server that was started is asked to end, and has ended when this returns.
     pub async fn close(&self) {
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let running = lock(&self.running).take();
         if let Some(mut running) = running {
             let _ = running.close_with_timeout(PATIENCE).await;
         }
@@ -321,7 +322,7 @@ impl McpConnection {
 
     /// Reports what is odd about the server, once for each connection.
     fn remark(&self, remarks: &[String], meter: &Meter) {
-        let mut remarked = self.remarked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut remarked = lock(&self.remarked);
         for remark in remarks {
             if remarked.len() < REMARKS && remarked.insert(remark.clone()) {
                 meter.add_warning(remark.clone());

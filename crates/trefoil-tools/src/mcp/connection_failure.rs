@@ -1,8 +1,9 @@
 //! Failures below the protocol: the SDK only reports that a connection is closed; this records why.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use trefoil_runtime::ToolError;
+use trefoil_runtime::locks::lock;
 
 /// The first failure of a connection.
 #[derive(Debug, Clone, Default)]
@@ -10,7 +11,7 @@ pub struct ConnectionFailure(Arc<Mutex<Option<ToolError>>>);
 
 impl ConnectionFailure {
     fn lock_failure(&self) -> MutexGuard<'_, Option<ToolError>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
     /// Records a failure. Later ones are only consequences of the first.
     pub fn record_failure(&self, error: ToolError) {

@@ -7,13 +7,14 @@
 //! take the others away.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use rmcp::model::{
     CallToolResult, ClientJsonRpcMessage, ClientNotification, ClientRequest, CustomResult, ErrorCode, ErrorData,
     JsonRpcMessage, ListToolsResult, MetaObject, RequestId, ServerJsonRpcMessage, ServerResult,
 };
 use serde_json::{Map, Value as Json, json};
+use trefoil_runtime::locks::lock;
 use trefoil_template::{foreign_json, read_json_bytes};
 
 /// The members of an envelope: a result, and why there is none.
@@ -50,7 +51,7 @@ pub struct OpenRequests(Arc<Mutex<HashMap<RequestId, ResultEnvelope>>>);
 
 impl OpenRequests {
     fn lock_open(&self) -> MutexGuard<'_, HashMap<RequestId, ResultEnvelope>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// Takes note of a message that is sent.

@@ -18,7 +18,7 @@ mod spec;
 mod stdio;
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -33,6 +33,7 @@ use self::http::McpRequest;
 use crate::guard::{GuardRules, GuardedClient};
 use crate::http::refusal_of;
 use crate::process::{self, OperatorProgram};
+use trefoil_runtime::locks::lock;
 
 use connection::McpConnection;
 use handshake::ProtocolGeneration;
@@ -212,7 +213,7 @@ impl McpTools {
     }
 
     fn lock_slots(&self) -> MutexGuard<'_, HashMap<String, Arc<ConnectionSlot>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.open)
     }
 
     /// Closes all connections, and waits until the servers that were started have ended.

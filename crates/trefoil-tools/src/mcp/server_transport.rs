@@ -1,5 +1,5 @@
 //! A transport of any kind as one type. The SDK's client is generic over its transport, so it would be compiled again for each of
-//! them: a third of what this crate takes to build.
+//! them: a fifth of what this crate takes to build.
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;

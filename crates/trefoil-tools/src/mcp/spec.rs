@@ -1,7 +1,7 @@
 //! A server's description of its tools, and detection of changes.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde_json::Value as Json;
 use tokio::sync::OnceCell;
@@ -15,6 +15,7 @@ use trefoil_template::Value;
 
 use super::{McpServer, lies};
 use crate::tool_schema::ToolSchema;
+use trefoil_runtime::locks::lock;
 
 /// Maximum lengths of a tool's name and description.
 const NAME: usize = 128;
@@ -189,7 +190,7 @@ impl DescriptionDigests {
         tool: &McpToolDescription,
         meter: &Meter,
     ) -> Result<(), ToolError> {
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = lock(&self.0);
         let before = seen.entry((server.name.clone(), tool.spec.name.clone())).or_insert_with(|| tool.says.clone());
         if *before == tool.says && meter.report_tool_digest(&server.name, &tool.spec.name, &tool.says) {
             return Ok(());

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use rmcp::RoleClient;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
@@ -15,6 +15,7 @@ use trefoil_template::{NodeCounter, limits};
 
 use super::connection_failure::ConnectionFailure;
 use super::incoming::{IncomingText, OpenRequests, read_message};
+use trefoil_runtime::locks::lock;
 
 /// Maximum number of bytes that a server may write for one request, and in one line.
 const FLOOD: u64 = 32 << 20;
@@ -182,7 +183,7 @@ impl ServerOutputTail {
                 if read == 0 {
                     return;
                 }
-                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut kept = lock(&kept);
                 kept.extend(buffer.get(..read).unwrap_or_default());
                 let excess = kept.len().saturating_sub(KEPT);
                 kept.drain(..excess);
@@ -194,7 +195,7 @@ impl ServerOutputTail {
     fn line(&self, line: &[u8]) {
         let line = line.trim_ascii();
         let start = line.get(..SHOWN).unwrap_or(line);
-        let mut garbage = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut garbage = lock(&self.1);
         if garbage.0 == 0 {
             garbage.1 = crate::process::last_words(&String::from_utf8_lossy(start));
         }
@@ -203,13 +204,13 @@ impl ServerOutputTail {
 
     /// The first line of the output, if the server writes lines that are no messages.
     pub fn first_garbage_line(&self) -> Option<String> {
-        let garbage = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+        let garbage = lock(&self.1);
         if garbage.0 >= GARBAGE { Some(garbage.1.clone()) } else { None }
     }
 
     /// The kept text.
     pub fn stderr_text(&self) -> String {
-        let kept: Vec<u8> = self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
+        let kept: Vec<u8> = lock(&self.0).iter().copied().collect();
         crate::process::last_words(&String::from_utf8_lossy(&kept))
     }
 }

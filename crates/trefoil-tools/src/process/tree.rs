@@ -6,9 +6,10 @@
 //! mark is ended with the last command. On other systems, only groups are ended.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use tokio::process::{Child, Command};
+use trefoil_runtime::locks::lock;
 
 /// The environment variable with the mark of the command that a process belongs to.
 const MARK: &str = "TREFOIL_COMMAND";
@@ -17,7 +18,7 @@ const MARK: &str = "TREFOIL_COMMAND";
 static UNDER_WAY: Mutex<BTreeMap<u32, String>> = Mutex::new(BTreeMap::new());
 
 fn under_way() -> MutexGuard<'static, BTreeMap<u32, String>> {
-    UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&UNDER_WAY)
 }
 
 /// Makes this process inherit the orphans of its descendants, so that none outlives the command that started it, and
