@@ -75,6 +75,13 @@ export interface Message {
   answers?: string | null;
 }
 
+/** Who gave an answer. An empty name is not known. */
+export interface Receipt {
+  name: string;
+  origin: string;
+  at: string;
+}
+
 export interface Call {
   key?: string | null;
   effect?: string;
@@ -94,6 +101,8 @@ export interface Call {
   error?: Failure | null;
   usage?: Usage | null;
   reused_from?: { run: string; key?: string | null; usage?: Usage | null } | null;
+  /** Who answered the question, or decided about an unknown outcome. */
+  given_by?: Receipt | null;
   started_ms?: number;
   duration_ms?: number | null;
 }

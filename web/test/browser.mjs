@@ -233,6 +233,14 @@ test('ten thousand steps stay few elements, wherever one looks', async (t) => {
   t.diagnostic(`first paint of 10,000 steps: ${Math.round(paint)} ms`);
 });
 
+test('an answer of a person names who gave it, when and from where', async (t) => {
+  const trace = made.loop();
+  const given_by = { name: 'ada', origin: 'api 203.0.113.7', at: '2026-03-01T09:05:00.250Z' };
+  trace.steps[0].calls = [{ effect: 'human', detail: 'Publish it?', answer: 'yes', given_by, started_ms: 0, duration_ms: 900 }];
+  const tab = await open(t, trace, { hash: `#step=${encodeURIComponent(trace.steps[0].key)}` });
+  assert.match(await tab.locator('.call .facts').first().innerText(), /answered by ada, 2026-03-01 09:05:00Z, from api 203\.0\.113\.7/);
+});
+
 test('hostile texts stay texts', async (t) => {
   const tab = await open(t, made.hostile());
   const look = async () => {

@@ -12,6 +12,7 @@ mod exit;
 mod loading;
 mod model_catalog;
 mod obstacles;
+mod os_user;
 mod output;
 mod overwrite_guard;
 mod placeholders;

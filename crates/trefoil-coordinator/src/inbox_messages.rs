@@ -5,6 +5,8 @@
 //! So an act and the removal of its message are one transaction, and a process that ends before or after it changes nothing about
 //! that. Messages that are dropped stay in the inbox.
 
+use trefoil_machine::AnswerReceipt;
+
 /// The number of a message in its inbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InboxMessageId(pub u64);
@@ -31,17 +33,19 @@ impl InboxMessageIds {
 }
 
 /// What a run receives, with the messages that say it.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct ReceivedMessage<T> {
     /// What it says.
     pub what: T,
     /// What acting on it takes out of the inbox.
     pub message_ids: InboxMessageIds,
+    /// Who said it, if that is known. The entry that acts on it names them.
+    pub receipt: Option<AnswerReceipt>,
 }
 
 impl<T> ReceivedMessage<T> {
     /// Something that is in no inbox.
     pub fn without_inbox(what: T) -> Self {
-        Self { what, message_ids: InboxMessageIds::default() }
+        Self { what, message_ids: InboxMessageIds::default(), receipt: None }
     }
 }

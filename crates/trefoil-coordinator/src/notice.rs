@@ -8,15 +8,15 @@ use trefoil_machine::error::RunError;
 use trefoil_machine::journal::{ActivityMetadata, CalledRun, LostModelCall};
 use trefoil_machine::private::PrivateValue;
 use trefoil_machine::request::Activity;
-use trefoil_machine::{MachineEvent, ReplayNotice};
+use trefoil_machine::{AnswerReceipt, MachineEvent, ReplayNotice};
 
 /// Something that has happened.
 #[derive(Debug)]
 pub enum Notice {
     /// The machine emitted an event.
     Noted(MachineEvent),
-    /// An activity was started.
-    Began(Arc<Activity>),
+    /// An activity was started; and who decided that it is repeated.
+    Began(Arc<Activity>, Option<Box<AnswerReceipt>>),
     /// It ended.
     Ended(Arc<Activity>, Result<PrivateValue, RunError>, Box<ActivityMetadata>),
     /// The run was resumed, for the how manieth time.
@@ -45,7 +45,7 @@ impl Notice {
     pub fn as_replay_notice(&mut self) -> ReplayNotice<'_> {
         match self {
             Self::Noted(noted) => ReplayNotice::Noted(noted),
-            Self::Began(activity) => ReplayNotice::Began(activity),
+            Self::Began(activity, given_by) => ReplayNotice::Began(activity, given_by.as_deref()),
             Self::Ended(activity, result, about) => ReplayNotice::Ended(activity, result, about),
             Self::Resumed(execution) => ReplayNotice::Resumed(*execution, None),
             Self::Lost(activity, lost) => ReplayNotice::Lost(activity, lost),
@@ -61,7 +61,9 @@ impl Notice {
         let shared = |activity: &Activity| Arc::new(activity.clone());
         Some(match past {
             ReplayNotice::Noted(noted) => Self::Noted(noted.clone()),
-            ReplayNotice::Began(activity) => Self::Began(shared(activity)),
+            ReplayNotice::Began(activity, given_by) => {
+                Self::Began(shared(activity), given_by.map(|given_by| Box::new(given_by.clone())))
+            }
             ReplayNotice::Ended(activity, result, about) => {
                 Self::Ended(shared(activity), result.clone(), Box::new(about.clone()))
             }

@@ -3,17 +3,17 @@
 use std::fmt;
 use std::sync::Arc;
 
-use trefoil_ir::OnTimeout;
 use trefoil_syntax::Location;
 use trefoil_template::Value;
 
+use crate::deadline::AnswerDeadline;
 use crate::error::RunError;
 use crate::guard::Verdict;
 use crate::key::{Key, own_activity};
-use crate::moment::format_moment;
 use crate::private::PrivateValue;
 use crate::provenance::OriginSpan;
-use crate::request::{FinishReason, HumanRequest, MessageRole, ModelToolCall, Usage};
+use crate::receipt::{AnswerReceipt, GivenAnswer};
+use crate::request::{FinishReason, MessageRole, ModelToolCall, Usage};
 use crate::run_limits::UsedAmounts;
 use crate::step_path::join_path;
 use crate::text::shorten_text;
@@ -190,64 +190,9 @@ pub struct AwaitedActivity {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum QuestionClosure {
     /// This answer, or decision, is in the inbox.
-    Answered(String),
+    Answered(GivenAnswer),
     /// Its time has ended.
     Late,
-}
-
-/// The end of the time that a person has for an answer.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct AnswerDeadline {
-    /// In milliseconds since 1970-01-01 UTC.
-    #[serde(serialize_with = "crate::moment::serialize_moment")]
-    pub answer_by: u64,
-    /// The answer that is used otherwise. `None`: the step fails.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub otherwise: Option<String>,
-}
-
-impl AnswerDeadline {
-    /// That of a question, if it has one.
-    pub fn from_request(request: &HumanRequest) -> Option<Self> {
-        let otherwise = match &request.on_timeout {
-            // Only a person is asked again.
-            OnTimeout::Answer(default) if request.refused.is_none() => Some(default.to_string()),
-            OnTimeout::Answer(_) | OnTimeout::Fail => None,
-        };
-        Some(Self { answer_by: request.answer_by?, otherwise })
-    }
-
-    /// Whether the time has ended at this moment of the wall clock. An answer that is given then does not count.
-    pub fn is_over(&self, at: u64) -> bool {
-        at >= self.answer_by
-    }
-
-    /// What is said after it: `not answered by 2026-03-01 09:05:00Z; when the run continues, the step fails`
-    pub fn missed_message(&self) -> String {
-        format!("not answered by {}; when the run continues, {}", format_moment(self.answer_by), self.then())
-    }
-
-    /// What happens without an answer.
-    fn then(&self) -> String {
-        match &self.otherwise {
-            Some(default) => format!("the answer is `{default}`"),
-            None => "the step fails".to_owned(),
-        }
-    }
-}
-
-impl HumanRequest {
-    /// Whether an answer that is given at this moment of the wall clock comes after the question's time.
-    pub fn is_late(&self, at: u64) -> bool {
-        matches!(AnswerDeadline::from_request(self), Some(deadline) if deadline.is_over(at))
-    }
-}
-
-/// `answer by 2026-03-01 09:05:00Z, or the step fails`
-impl fmt::Display for AnswerDeadline {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "answer by {}, or {}", format_moment(self.answer_by), self.then())
-    }
 }
 
 /// Maximum number of characters of an answer in a line about its question.
@@ -286,7 +231,7 @@ impl AwaitedActivity {
     }
     /// With the answer that is in the inbox, as it stands at this moment.
     #[must_use]
-    pub fn with_inbox_answer(self, answer: Option<String>, at: u64) -> Self {
+    pub fn with_inbox_answer(self, answer: Option<GivenAnswer>, at: u64) -> Self {
         let settled = match (answer, &self.deadline) {
             // An answer that was given in time counts, whenever the run continues.
             (Some(answer), _) => Some(QuestionClosure::Answered(answer)),
@@ -315,8 +260,8 @@ impl AwaitedActivity {
             (Some(prompt), _) => {
                 let prompt = prompt.split_whitespace().collect::<Vec<_>>().join(" ");
                 let until = match (&self.settled, &self.deadline) {
-                    (Some(QuestionClosure::Answered(answer)), _) => {
-                        format!(" (answered: {})", shorten_text(answer, ANSWER))
+                    (Some(QuestionClosure::Answered(given)), _) => {
+                        format!(" ({})", given.describe_answer("answered", &shorten_text(&given.text, ANSWER)))
                     }
                     (Some(QuestionClosure::Late), Some(deadline)) => format!(" ({})", deadline.missed_message()),
                     (None, Some(deadline)) => format!(" ({deadline})"),
@@ -335,7 +280,9 @@ impl AwaitedActivity {
                     None => String::new(),
                 };
                 let asks = match &self.settled {
-                    Some(QuestionClosure::Answered(answer)) => format!("decided: {}", shorten_text(answer, ANSWER)),
+                    Some(QuestionClosure::Answered(given)) => {
+                        given.describe_answer("decided", &shorten_text(&given.text, ANSWER))
+                    }
                     _ => "did it finish?".to_owned(),
                 };
                 format!("`{name}`{origin}: it is unknown whether this {}{called} was done; {asks}", self.sort)
@@ -506,6 +453,9 @@ pub enum EventKind {
         effect: &'static str,
         /// Arguments or script, masked.
         detail: Value,
+        /// Who decided that it is repeated, if its outcome was unknown and somebody decided about it.
+        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::receipt::serialize_displayed")]
+        given_by: Option<Box<AnswerReceipt>>,
     },
     /// An effect succeeded.
     EffectFinished {
@@ -519,6 +469,9 @@ pub enum EventKind {
         /// The run that the tool started.
         #[serde(skip_serializing_if = "Option::is_none")]
         called: Option<String>,
+        /// Who gave the answer, or who decided that it was done.
+        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::receipt::serialize_displayed")]
+        given_by: Option<Box<AnswerReceipt>>,
     },
     /// An effect failed.
     EffectFailed {
@@ -538,6 +491,9 @@ pub enum EventKind {
         /// The run that the tool started.
         #[serde(skip_serializing_if = "Option::is_none")]
         called: Option<String>,
+        /// Who decided that it failed.
+        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::receipt::serialize_displayed")]
+        given_by: Option<Box<AnswerReceipt>>,
     },
     /// A failed step will be retried.
     RetryScheduled {
@@ -755,8 +711,14 @@ mod tests {
                 reused_from: None,
             },
             EventKind::ModelStopped { usage: Usage::default(), partial: None, answer_metadata: Box::default() },
-            EventKind::EffectStarted { effect: "tool", detail: Value::Null },
-            EventKind::EffectFinished { value: Value::Null, duration_ms: 0, reused_from: None, called: None },
+            EventKind::EffectStarted { effect: "tool", detail: Value::Null, given_by: None },
+            EventKind::EffectFinished {
+                value: Value::Null,
+                duration_ms: 0,
+                reused_from: None,
+                called: None,
+                given_by: None,
+            },
             EventKind::EffectFailed {
                 error: failed(),
                 duration_ms: 0,
@@ -764,6 +726,7 @@ mod tests {
                 partial: None,
                 answer_metadata: Box::default(),
                 called: None,
+                given_by: None,
             },
             EventKind::RetryScheduled { attempt: 2, delay_ms: 0, error: failed() },
             EventKind::ValidationFailed { iteration: 1, reason: String::new() },

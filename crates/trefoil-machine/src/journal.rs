@@ -16,6 +16,7 @@ use crate::event::{AnswerMetadata, ItemTally, ReuseOrigin};
 use crate::guard::Verdict;
 use crate::key::{ContentKey, Key};
 use crate::private::{PrivateValue, stored_form};
+use crate::receipt::AnswerReceipt;
 use crate::request::{Request, Usage};
 use crate::run_limits::RunLimits;
 
@@ -123,6 +124,9 @@ pub enum EntryKind {
     Restarted {
         /// The activity.
         key: Key,
+        /// Who decided it, if somebody decided about this activity.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        given_by: Option<Box<AnswerReceipt>>,
     },
     /// The run can only wait, for people or for a time, and the process ended.
     Suspended {
@@ -392,6 +396,9 @@ pub struct ActivityMetadata {
     /// later in the run is not called.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolDigest>,
+    /// For a person's answer, or a decision about an unknown outcome: who gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub given_by: Option<Box<AnswerReceipt>>,
 }
 
 /// The description of a tool, as the run first saw it.

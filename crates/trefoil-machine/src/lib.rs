@@ -13,12 +13,14 @@
 pub mod blocks;
 pub mod clock;
 pub mod content;
+pub mod deadline;
 pub mod error;
 pub mod key;
 pub mod moment;
 pub mod parameters;
 pub mod private;
 pub mod provenance;
+pub mod receipt;
 pub mod request;
 pub mod run_limits;
 pub mod step_path;
@@ -48,6 +50,7 @@ pub use machine::{
     input_faults,
 };
 pub use private::{HiddenParts, PrivateValue};
+pub use receipt::{AnswerReceipt, AnswerSender};
 pub use request::{
     Activity, CommandRequest, Effects, FinishReason, HumanRequest, MessageRole, ModelMessage, ModelRequest,
     ModelToolCall, Request, ToolRequest, ToolSpec, Usage,

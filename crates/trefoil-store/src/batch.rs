@@ -128,7 +128,7 @@ fn bare_error(error: &RunError) -> RunError {
 fn activity_key(kind: &EntryKind) -> Option<&Key> {
     match kind {
         EntryKind::Scheduled { key, .. }
-        | EntryKind::Restarted { key }
+        | EntryKind::Restarted { key, .. }
         | EntryKind::Completed { key, .. }
         | EntryKind::Failed { key, .. } => Some(key),
         EntryKind::Started(_)

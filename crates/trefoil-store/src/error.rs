@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use trefoil_machine::receipt::GivenAnswer;
+
 /// The result type of a store.
 pub type StoreResult<T, E = StoreError> = std::result::Result<T, E>;
 
@@ -74,12 +76,12 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// A message answers a question that has an answer already, or that is not open any more.
-    #[error("`{key}` {}", by.as_ref().map_or("is not asked any more".to_owned(), |by| format!("is already answered with `{by}`")))]
+    #[error("`{key}` is {}", by.as_ref().map_or("not asked any more".to_owned(), GivenAnswer::settled_text))]
     Answered {
         /// The key of the question.
         key: String,
         /// The answer that it has and that nothing has acted on yet.
-        by: Option<String>,
+        by: Option<GivenAnswer>,
     },
     /// SQLite's name for a database in memory.
     #[error("the store `:memory:` would be lost when the process ends")]

@@ -5,6 +5,7 @@
 //! message, is decided in the transaction that stores it. Any entry about the question's activity closes the question, and deletes
 //! its message. So the message in an inbox is always for the question that is open now.
 
+use trefoil_machine::receipt::{AnswerReceipt, AnswerSender, GivenAnswer};
 use trefoil_template::Value;
 
 use crate::error::StoreError;
@@ -50,6 +51,8 @@ pub struct InboxMessage {
     /// the run, read before its writer
     /// saw that the question is open.
     pub as_of: u64,
+    /// Who wrote it, and from where, if that is known. Nothing depends on it.
+    pub sender: Option<AnswerSender>,
 }
 
 impl InboxMessage {
@@ -61,7 +64,7 @@ impl InboxMessage {
 
     /// Tells a run that a run that one of its tool calls started can continue, or has ended.
     pub fn goes_on(called: String, at: u64) -> Self {
-        Self { kind: MessageKind::Signal, key: called, value: Self::CONTINUE.into(), at, as_of: 0 }
+        Self { kind: MessageKind::Signal, key: called, value: Self::CONTINUE.into(), at, as_of: 0, sender: None }
     }
 
     /// Whether it answers a question of an activity, or decides about its unknown outcome. One message does that for each.
@@ -73,11 +76,21 @@ impl InboxMessage {
         }
     }
 
+    /// Who wrote it, from where, and when, if that is known.
+    pub fn receipt(&self) -> Option<AnswerReceipt> {
+        Some(AnswerReceipt { sender: self.sender.clone()?, at: self.at })
+    }
+
+    /// The answer or decision that it brings.
+    pub fn given_answer(&self) -> GivenAnswer {
+        GivenAnswer { text: self.value.to_text().to_string(), receipt: self.receipt() }
+    }
+
     /// The answer that a question has already, of the messages to its run.
     pub(crate) fn find_earlier_answer(&self, all: &[PostedMessage]) -> Option<StoreError> {
         let is_same = |other: &Self| other.is_answer() && other.key == self.key;
         let earlier = all.iter().map(|posted| &posted.message).find(|other| is_same(other))?;
-        Some(StoreError::Answered { key: self.key.clone(), by: Some(earlier.value.to_text().to_string()) })
+        Some(StoreError::Answered { key: self.key.clone(), by: Some(earlier.given_answer()) })
     }
 
     /// That the question is not open any more.

@@ -6,7 +6,7 @@
 use std::{env, error::Error, process::Command, sync::Arc, time::Duration};
 
 use trefoil::store::{SqliteStore, StoreOptions};
-use trefoil::{Engine, EventKind, Flow, Runs};
+use trefoil::{AnswerSender, Engine, EventKind, Flow, Runs};
 
 const GATE: &str = r#"
 apiVersion: 100monkeys.ai/v1
@@ -38,7 +38,8 @@ async fn follow(store: &str, run: &str) -> Result<(), Box<dyn Error>> {
         println!("{event}");
         if let EventKind::RunSuspended { waiting, .. } = &event.kind {
             for question in waiting {
-                runs.answer_question(run, question, "yes").await?;
+                let sender = AnswerSender::new("the example", "another process");
+                runs.answer_question(run, question, "yes", Some(sender)).await?;
             }
         }
     }

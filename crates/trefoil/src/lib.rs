@@ -81,7 +81,7 @@ pub use trefoil_view::{graph, plan};
 pub use trefoil_host::{AnswerRefusal, AnswersFrom, Engine, ReadyRun, Run, RunCancellation, RunFollower, Runs};
 pub use trefoil_project::{BoxError, Error, Flow, FlowOptions, FoundErrors, Result, RunFailure};
 
-pub use trefoil_machine::FailureCause;
 pub use trefoil_machine::guard::{CheckSubject, Verdict, VerdictRuling};
+pub use trefoil_machine::{AnswerSender, FailureCause};
 pub use trefoil_runtime::{CancelSwitch, Event, EventKind, Key, RunError, RunOutcome as Outcome};
 pub use trefoil_template::Value;

@@ -12,7 +12,8 @@ pub use trefoil_host::reuse::{
     preview_with_its_models,
 };
 pub use trefoil_machine::event::AwaitedActivity;
-pub use trefoil_machine::{DifferenceKind, ReplayDifference};
+pub use trefoil_machine::receipt::GivenAnswer;
+pub use trefoil_machine::{AnswerReceipt, DifferenceKind, ReplayDifference};
 pub use trefoil_runtime::driver::VerificationReport;
 pub use trefoil_view::change_reasons::{
     ActivityDecision, ChangeReason, ChangedTextKind, ChangedValueKind, PlanLocation, ReuseDecision, SourceReason,

@@ -2,7 +2,7 @@
 
 import { useSignal } from '@preact/signals';
 import { brief, cost, count, duration, inline, several, shown } from '../text.ts';
-import { type Call, turnedAway, type Usage } from '../trace.ts';
+import { type Call, type Receipt, turnedAway, type Usage } from '../trace.ts';
 import { FailureBox } from './failure.tsx';
 import { Copy, LongText } from './longtext.tsx';
 import type { Names } from './names.tsx';
@@ -55,6 +55,7 @@ export function CallView({ call, number, of, names, label, said }: CallProps) {
               {effect === 'model' && !turnedAway(call) && <UsageLine usage={call.usage ?? null} />}
             </>
           )}
+          {call.given_by && <span class="word">{givenBy(call.given_by, effect === 'human' ? 'answered' : 'decided')}</span>}
           {call.finish && <span class={call.finish === 'stop' ? '' : 'word s-stopped'}>finish: {inline(call.finish)}</span>}
         </p>
       </div>
@@ -98,6 +99,13 @@ export function CallView({ call, number, of, names, label, said }: CallProps) {
       )}
     </section>
   );
+}
+
+/** `answered by ada, 2026-03-01 09:05:00Z, from terminal` */
+function givenBy({ name, origin, at }: Receipt, verb: string): string {
+  const when = at.replace('T', ' ').replace(/\.\d+Z$/, 'Z');
+  const from = origin === 'given before the run' ? `, ${origin}` : origin ? `, from ${inline(origin)}` : '';
+  return `${verb} ${name ? `by ${inline(name)}, ` : ''}${inline(when)}${from}`;
 }
 
 /** Nothing was called. */

@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 use trefoil::http::AllowedHost;
 use trefoil_host::command::RunOptions;
 use trefoil_host::engine::Engine;
+use trefoil_machine::AnswerSender;
 use trefoil_machine::journal::GivenPermissions;
 use trefoil_machine::step_path::split_value;
 use trefoil_models::ModelTimeLimits;
@@ -11,6 +12,7 @@ use trefoil_project::settings::Settings;
 use trefoil_runtime::{OnUnknown, RecoveryPolicy};
 
 use super::{ModelArgs, StoreArgs};
+use crate::os_user::user_sender;
 
 /// What a run may use here.
 #[derive(Args, Clone)]
@@ -69,6 +71,7 @@ impl HostArgs {
             .configure_engine(engine, settings)
             .model_time_limits(ModelTimeLimits { call_ms, ..ModelTimeLimits::default() });
         engine = engine.typed_answers(self.answers.iter().cloned());
+        engine = engine.answer_sender(user_sender(AnswerSender::BEFORE_RUN));
         let mut rules = settings.http.clone();
         rules.allow.extend(self.allow_host.iter().cloned());
         engine = engine.http(rules).permissions(self.permissions(false));

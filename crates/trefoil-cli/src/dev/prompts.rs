@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use trefoil_machine::AnswerSender;
 use trefoil_machine::event::AwaitedActivity;
 use trefoil_machine::step_path::{RunPath, describe_alternatives};
 use trefoil_project::input::{self, MissingInput};
@@ -16,6 +17,7 @@ use super::run_start::report_missing_input;
 use super::step_outputs::LabelledOutput;
 use super::turn::{AnswerDestination, PendingAnswer, TurnRequest, has_step};
 use super::{DevEvent, DevLoop, turn_output};
+use crate::os_user::user_sender;
 use crate::output;
 use crate::runs::answer;
 use crate::terminal_text::{TerminalText, escape_line};
@@ -186,7 +188,8 @@ impl DevLoop<'_> {
             self.wait_until_saved();
             return Some(AnswerDestination::Later(Box::new(PendingAnswer { to: one.clone(), line })));
         }
-        answer::send_answer(&self.store, run, one, (&line, None), self.args.store.store_option()).ok()?;
+        let sender = user_sender(AnswerSender::TERMINAL);
+        answer::send_answer(&self.store, run, one, (&line, None, sender), self.args.store.store_option()).ok()?;
         Some(AnswerDestination::Posted)
     }
 
@@ -202,7 +205,8 @@ impl DevLoop<'_> {
             output::print_note(format!("the answer to `{}` was not used: that is not asked as before", to.step));
             return None;
         };
-        answer::send_answer(&self.store, &last.run, one, (&line, None), self.args.store.store_option()).ok()?;
+        let sender = user_sender(AnswerSender::TERMINAL);
+        answer::send_answer(&self.store, &last.run, one, (&line, None, sender), self.args.store.store_option()).ok()?;
         output::print_note(format!("`{}` is asked as before, so it has the answer", to.step));
         Some(TurnRequest { resume: true, anyway: true, ..TurnRequest::default() })
     }

@@ -212,6 +212,12 @@ impl RunProgress {
         let around = self.view.step_around(key_text(event.key.as_ref()))?;
         Some(self.rows.get(&around)?.title.as_str())
     }
+    /// Whether the step to which an event belongs asked a person.
+    pub fn has_asked(&self, event: &Event) -> bool {
+        let around = self.view.step_around(key_text(event.key.as_ref()));
+        let step = around.and_then(|around| self.view.step_by_number(around));
+        matches!(step, Some(step) if step.has_asked)
+    }
     /// The only step of an item, which shares the item's row.
     pub fn only_step(&self, node: ProgressNode<'_>) -> Option<ProgressNode<'_>> {
         if !node.is_item || node.children.len() != 1 || node.row.folded.children > 0 {

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use serde_json::{Value as Json, json};
 use trefoil::store::Status;
 use trefoil_machine::guard::VerdictRuling;
+use trefoil_machine::text::shorten_text;
 use trefoil_runtime::{Event, EventKind, EventSink};
 use trefoil_syntax::SourceFiles;
 use trefoil_view::run_view::StepState;
@@ -17,12 +18,17 @@ use crate::terminal_text::TerminalText;
 use crate::words::{count_of, one_line};
 use trefoil_runtime::locks::lock;
 
-/// Collects the steps and the verdicts of guardrails and validators from events.
+/// Maximum number of characters of an answer in the line about it.
+const ANSWER: usize = 80;
+
+/// Collects the steps, the verdicts of guardrails and validators, and who answered questions, from events.
 #[derive(Default)]
-pub struct StepCollector(Mutex<RunProgress>, Mutex<VerdictCollection>);
+pub struct StepCollector(Mutex<RunProgress>, Mutex<CollectedNotes>);
 
 #[derive(Default)]
-struct VerdictCollection {
+struct CollectedNotes {
+    /// One line for each answer and each decision of which it is known who gave it.
+    answers: Vec<String>,
     /// All of them, as JSON.
     all: Vec<Json>,
     /// One line for each that found something.
@@ -76,6 +82,10 @@ impl StepCollector {
         }
         lines
     }
+    /// Who answered questions and decided about unknown outcomes, as lines.
+    pub fn answer_lines(&self) -> Vec<String> {
+        lock(&self.1).answers.clone()
+    }
     /// All verdicts, each as the event `verdict`.
     pub fn verdicts_json(&self) -> Vec<Json> {
         lock(&self.1).all.clone()
@@ -98,6 +108,9 @@ impl EventSink for StepCollector {
     fn receive_event(&self, event: &Event) {
         let mut progress = lock(&self.0);
         progress.apply_event(event);
+        if let Some(line) = answer_line(event, &progress) {
+            lock(&self.1).answers.push(line);
+        }
         let EventKind::Verdict(verdict) = &event.kind else { return };
         let mut verdicts = lock(&self.1);
         let mut json = json!({ "key": event.key.as_ref().map(|key| key.as_str()), "at_ms": event.at_ms });
@@ -115,4 +128,19 @@ impl EventSink for StepCollector {
         };
         verdicts.lines.push(format!("verdict  {step}{}", one_line(&verdict.to_string())));
     }
+}
+
+/// `answered approve: yes (by ada, 2026-03-01 09:05:00Z, from terminal)`
+fn answer_line(event: &Event, progress: &RunProgress) -> Option<String> {
+    let (receipt, verb, text) = match &event.kind {
+        EventKind::EffectStarted { given_by: Some(receipt), .. } => (receipt, "decided", "run again".to_owned()),
+        EventKind::EffectFailed { given_by: Some(receipt), .. } => (receipt, "decided", "failed".to_owned()),
+        EventKind::EffectFinished { given_by: Some(receipt), value, .. } if progress.has_asked(event) => {
+            (receipt, "answered", shorten_text(&value.to_text(), ANSWER))
+        }
+        EventKind::EffectFinished { given_by: Some(receipt), .. } => (receipt, "decided", "done".to_owned()),
+        _ => return None,
+    };
+    let title = progress.step_title(event).unwrap_or_default();
+    Some(format!("{verb:<8} {}", one_line(&format!("{title}: {text} ({receipt})"))))
 }

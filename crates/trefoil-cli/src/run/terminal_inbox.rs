@@ -9,10 +9,12 @@ use tokio::sync::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use trefoil_host::answers::accepted_word;
 use trefoil_ir::OnTimeout;
+use trefoil_machine::AnswerSender;
 use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::{HumanInbox, HumanRequest, QuestionState};
 
 use super::RunDisplay;
+use crate::os_user::user_sender;
 use crate::terminal_text::TerminalText;
 use crate::words::{escape_line, format_limit, one_line};
 use crate::{output, shown};
@@ -83,8 +85,10 @@ impl HumanInbox for TerminalInbox {
             Some(word) => word.to_owned(),
             None => typed,
         };
-        let answer = if typed.is_empty() && default.is_some() { None } else { Some(typed) };
-        answer.into()
+        if typed.is_empty() && default.is_some() {
+            return QuestionState::Nobody;
+        }
+        QuestionState::AnswerFrom(typed, user_sender(AnswerSender::TERMINAL))
     }
 }
 

@@ -509,6 +509,7 @@ mod tests {
                 duration_ms: 5,
                 answer_metadata: Default::default(),
                 called: None,
+                given_by: None,
             };
             progress.apply_event(&event(4, name, failed));
             progress.apply_event(&event(5, name, EventKind::StepFailed { error, handled_as: "skip" }));

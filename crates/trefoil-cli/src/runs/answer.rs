@@ -9,12 +9,14 @@ use trefoil::store::Store;
 use trefoil_host::command::{PrintedCommand, RunOptions};
 use trefoil_host::stored_runs::post_answer;
 use trefoil_host::waiting_messages::{TYPED, waiting_line};
+use trefoil_machine::AnswerSender;
 use trefoil_machine::event::{AwaitedActivity, QuestionClosure};
 use trefoil_machine::key::label_path;
 use trefoil_machine::step_path::{LISTED, RunPath, find_steps, is_marked, list_names};
 
 use super::run_history;
 use crate::args::StoreArgs;
+use crate::os_user::user_sender;
 use crate::store::{await_store, block_on, full_id};
 use crate::terminal_text::TerminalText;
 use crate::{exit, output};
@@ -51,7 +53,8 @@ pub fn run(args: &RunsAnswerArgs) -> Result<u8, u8> {
         TYPED if one.settled.is_none() => typed(one, &all)?,
         given => given.to_owned(),
     };
-    send_answer(&store, &run, one, (&value, args.result.as_deref()), args.store.store_option())?;
+    let sender = user_sender(AnswerSender::COMMAND_LINE);
+    send_answer(&store, &run, one, (&value, args.result.as_deref(), sender), args.store.store_option())?;
     let top = run_history::outermost_run(&store, await_store(store.record(&run))?)?;
     run_history::note_continues(&store, &top, args.store.store_option(), "answered");
     Ok(exit::OK)
@@ -85,7 +88,7 @@ pub fn send_answer(
     store: &Arc<dyn Store>,
     run: &str,
     one: &AwaitedActivity,
-    (value, done): (&str, Option<&str>),
+    (value, done, sender): (&str, Option<&str>, AnswerSender),
     named: String,
 ) -> Result<(), u8> {
     if one.sort == "run" {
@@ -104,7 +107,7 @@ pub fn send_answer(
         let why = format!("run {called} has stopped before its end, and asks nothing");
         return Err(output::report_not_started(&why, Some(&help)));
     }
-    block_on(post_answer(store, run, one, value, done))?
+    block_on(post_answer(store, run, one, value, done, Some(sender)))?
         .map_err(|why| refuse_answer(store, run, one, (value.trim(), &why), named))
 }
 
@@ -131,8 +134,8 @@ fn refuse_answer(
             };
             settled(&format!("does not accept `{given}`"), help);
         }
-        (AnswerRefusal::Settled(Some(QuestionClosure::Answered(answer))), _) => {
-            settled(&format!("is already answered with `{answer}`"), options().to_continue(run, &[]));
+        (AnswerRefusal::Settled(Some(QuestionClosure::Answered(given))), _) => {
+            settled(&format!("is {}", given.settled_text()), options().to_continue(run, &[]));
         }
         (AnswerRefusal::Settled(Some(QuestionClosure::Late)), Some(deadline)) => {
             let why = format!("cannot be answered any more: {}", deadline.missed_message());

@@ -266,7 +266,7 @@ pub fn send_events_if_readable(
 }
 
 /// The members of a step in the JSON of a run: those of a trace, without its calls.
-const STEP: &str = "key label kind file line status started_ms duration_ms tries items item kept error output";
+const STEP: &str = "key label kind file line status started_ms duration_ms tries items item kept error output given_by";
 
 /// The `steps` of a run, and its `error` with its place, as far as this version can read its journal. `called`: the failure of a called
 /// run that made it fail.

@@ -105,6 +105,7 @@ pub fn run(args: &RunsShowArgs) -> Result<u8, u8> {
     }
     lines.extend(called(&store, &record)?);
     lines.extend(tree(&record, &steps, open));
+    lines.extend(steps.answer_lines());
     lines.extend(steps.verdict_lines());
     if !open {
         for next in &next {

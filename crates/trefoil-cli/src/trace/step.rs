@@ -11,7 +11,7 @@ use super::names::{KeyMarks, normalize_name};
 use super::tree::{parent_step, step_parents};
 use super::words::{
     call_usage, duration_text, error_advice, escape_text, failure_text, fit_line, handling_text, is_stopped,
-    list_member, location_text, number_member, step_usage_text, text_member, usage_text, value_text,
+    list_member, location_text, number_member, receipt_text, step_usage_text, text_member, usage_text, value_text,
 };
 use crate::shown;
 use crate::terminal_text::TerminalText;
@@ -276,6 +276,10 @@ fn one_call(call: &Value, which: &str, out: &mut TerminalText, look: TraceStyle<
     }
     if let Some(id) = text_member(call, "request_id") {
         facts.push(format!("request {}", fit_line(id, 80)));
+    }
+    if let Some(receipt) = receipt_text(call) {
+        let verb = if effect == "human" { "answered" } else { "decided" };
+        facts.push(format!("{verb} {receipt}"));
     }
     let what = if effect == "human" { format!("question{which}") } else { format!("{effect} call{which}") };
     section(&what, &facts.join(", "), out, look);

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use trefoil_ir::prices::DollarAmount;
+use trefoil_machine::AnswerSender;
 
 use crate::terminal_text::escape_lines;
 use crate::words::{exit_line, fit_start, format_time, group_digits, preview_value};
@@ -67,6 +68,19 @@ pub fn location_text(value: &Value) -> Option<String> {
         (line, None) => format!("{file}:{line}"),
     };
     Some(at)
+}
+
+/// Who gave an answer: `by ada, 2026-03-01T09:05:00.250Z, from terminal`
+pub fn receipt_text(call: &Value) -> Option<String> {
+    let receipt = call.get("given_by")?;
+    let part = |name| fit_line(text_member(receipt, name).unwrap_or_default(), 200);
+    let (name, at, origin) = (part("name"), part("at"), part("origin"));
+    let name = if name.is_empty() { name } else { format!("by {name}, ") };
+    Some(match origin.as_str() {
+        "" => format!("{name}{at}"),
+        AnswerSender::BEFORE_RUN => format!("{name}{at}, {origin}"),
+        _ => format!("{name}{at}, from {origin}"),
+    })
 }
 
 /// `CODE: message`

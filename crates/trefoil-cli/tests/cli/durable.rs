@@ -164,7 +164,7 @@ fn a_question_waits_for_its_answer_and_only_takes_one_that_leads_on() {
     let second = trefoil(&folder, &provider, &["runs", "answer", &run, "ASK", "no"]);
     second.silent(2).says(&["`ASK` is already answered with `yes`"]);
     let shown = trefoil(&folder, &provider, &["runs", "show", &run]);
-    assert!(shown.exits(0).out.contains("(answered: yes)"), "{shown:?}");
+    assert!(shown.exits(0).out.contains(", from command line: yes)"), "{shown:?}");
     let listed = trefoil(&folder, &provider, &["runs", "list", "--status", "waiting"]);
     assert!(listed.exits(0).out.contains(&run));
     let shipped = trefoil(&folder, &provider, &["resume", &run, "--allow-command"]);

@@ -77,7 +77,7 @@ fn a_flow_of_another_format_is_a_tool_whose_run_outlives_its_caller() {
     let answered = run(&folder, &["runs", "answer", &ship, "ok", "yes", "--store", "runs.db"]);
     answered.exits(0).says(&[&format!("to continue: trefoil resume {caller}")]);
     let shown = run(&folder, &["runs", "show", &caller, "--store", "runs.db"]);
-    assert!(shown.out.contains("(answered: yes)\n"), "{}", shown.out);
+    assert!(shown.out.contains(", from command line: yes)\n"), "{}", shown.out);
     run(&folder, &["runs", "answer", &caller, "ok", "no", "--store", "runs.db"]).exits(2).says(&["already answered"]);
     let again = run(&folder, &["resume", &caller, "--store", "runs.db", "--output", "json"]);
     assert_eq!(again.exits(0).json()["text"], "shipped");

@@ -12,6 +12,8 @@
 mod advice;
 #[cfg(all(feature = "mcp", unix))]
 mod altered_leaks;
+#[cfg(all(feature = "mcp", unix))]
+mod answered;
 mod attacks;
 mod bad_input;
 mod bomb;

@@ -64,7 +64,8 @@ fn what_is_answered_is_not_asked_in_any_view() {
     }
     trefoil(&folder, &["runs", "answer", "last", "ASK", "yes"]).exits(0);
     for (text, commands) in views(&folder) {
-        assert!(text.contains("(answered: yes)") && !text.contains("or the step fails"), "{text}");
+        let is_answered = text.contains("(answered by ada, ") && text.contains(", from command line: yes)");
+        assert!(is_answered && !text.contains("or the step fails"), "{text}");
         let [resume] = commands.as_slice() else { panic!("{commands:?}: {text}") };
         assert!(resume.starts_with("trefoil resume "), "{resume}");
     }

@@ -81,7 +81,7 @@ impl Drop for Folder {
 pub fn bare(command: &mut Command) {
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
     // Nor the user's settings, trust decisions and store.
-    command.env("TREFOIL_EPHEMERAL", "1").env("HOME", "/dev/null");
+    command.env("TREFOIL_EPHEMERAL", "1").env("HOME", "/dev/null").env("LOGNAME", "ada");
     command.env("TREFOIL_CONFIG_DIR", std::env::temp_dir().join("trefoil-tests-without-config"));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
 }

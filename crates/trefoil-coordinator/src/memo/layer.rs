@@ -164,7 +164,7 @@ impl ReplayObserver for LayerCollector {
         let layer = &mut self.0;
         let at = layer.done.len();
         let (activity, result, about) = match past {
-            ReplayNotice::Began(activity) => {
+            ReplayNotice::Began(activity, _) => {
                 let begun = || (at, Arc::new(activity.clone()));
                 layer.done.entry(activity.key.clone()).or_insert_with(begun);
                 layer.undone.remove(&activity.key);

@@ -15,14 +15,16 @@ impl RunCoordinator {
     /// Handles a message.
     pub(super) fn receive_message(
         &mut self,
-        ReceivedMessage { what, message_ids }: ReceivedMessage<RunMessage>,
+        ReceivedMessage { what, message_ids, receipt }: ReceivedMessage<RunMessage>,
         facts: &dyn HostFacts,
     ) {
         match what {
             RunMessage::Cancel => self.cancel_run(message_ids, facts),
             RunMessage::Continue(run) => self.run_can_continue(run, message_ids, facts),
             RunMessage::Answer { key, answer, at } => match self.open_question(&key, at, facts) {
-                Some(activity) => self.came_in(activity, answer, message_ids),
+                Some(activity) => {
+                    self.came_in(activity, ReceivedMessage { what: answer, message_ids, receipt });
+                }
                 None => self.outbox.discard_messages(message_ids),
             },
             RunMessage::Decided(key, decided) => {
@@ -35,16 +37,16 @@ impl RunCoordinator {
                     return;
                 }
                 self.put_away(&key, facts);
-                self.apply_decision(activity, decided, message_ids, facts);
+                self.apply_decision(activity, ReceivedMessage { what: decided, message_ids, receipt }, facts);
             }
             RunMessage::Unknown => self.outbox.discard_messages(message_ids),
         }
     }
 
     /// An activity ends with a value that nobody worked for.
-    pub(super) fn came_in(&mut self, activity: Arc<Activity>, came: IncomingValue, message_ids: InboxMessageIds) {
-        let IncomingValue { value, replaced } = came;
-        let about = ActivityMetadata { replaced, ..ActivityMetadata::default() };
+    pub(super) fn came_in(&mut self, activity: Arc<Activity>, came: ReceivedMessage<IncomingValue>) {
+        let ReceivedMessage { what: IncomingValue { value, replaced }, message_ids, receipt } = came;
+        let about = ActivityMetadata { replaced, given_by: receipt.map(Box::new), ..ActivityMetadata::default() };
         self.done.push(EndedActivity { activity, result: Ok(value), about, message_ids });
     }
 

@@ -421,7 +421,7 @@ impl RunCoordinator {
     /// Tells that an activity starts.
     fn tell_began(&mut self, activity: &Arc<Activity>, facts: &dyn HostFacts) {
         if facts.is_watched() {
-            self.tell(Notice::Began(activity.clone()));
+            self.tell(Notice::Began(activity.clone(), None));
         }
     }
 

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use trefoil_machine::error::RunError;
-use trefoil_machine::journal::{EntryKind, ResumeChanges};
+use trefoil_machine::journal::{ActivityMetadata, EntryKind, ResumeChanges};
 use trefoil_machine::key::Key;
 use trefoil_machine::machine::KeptResult;
 use trefoil_machine::request::{Activity, Request};
-use trefoil_machine::{Machine, MachineOutput};
+use trefoil_machine::{AnswerReceipt, Machine, MachineOutput};
 
 use super::{AgendaTask, RunCoordinator, RunSettings, WaitTarget};
 use crate::action::HostAction;
@@ -149,7 +149,7 @@ impl RunCoordinator {
 
     pub(super) fn take_up(&mut self, activity: Arc<Activity>, facts: &dyn HostFacts) {
         if may_repeat(&activity.request, facts) {
-            self.repeat_activity(activity, InboxMessageIds::default(), facts);
+            self.repeat_activity(activity, (InboxMessageIds::default(), None), facts);
             return;
         }
         self.deciding = Some(activity.clone());
@@ -181,7 +181,7 @@ impl RunCoordinator {
                 self.leave_to_others(&error, facts);
                 return Err(error);
             }
-            Some(ReceivedMessage { what, message_ids }) => self.apply_decision(activity, what, message_ids, facts),
+            Some(decided) => self.apply_decision(activity, decided, facts),
             None => {
                 // The step's time limit applies to the work, not to the decision.
                 let limit = self.machine.limit_of(&activity.key);
@@ -202,31 +202,37 @@ impl RunCoordinator {
     pub(super) fn apply_decision(
         &mut self,
         activity: Arc<Activity>,
-        decided: OutcomeDecision,
-        message_ids: InboxMessageIds,
+        ReceivedMessage { what, message_ids, receipt }: ReceivedMessage<OutcomeDecision>,
         facts: &dyn HostFacts,
     ) {
-        match decided {
-            OutcomeDecision::Retry => self.repeat_activity(activity, message_ids, facts),
+        match what {
+            OutcomeDecision::Retry => self.repeat_activity(activity, (message_ids, receipt), facts),
             OutcomeDecision::Fail => {
                 let result = Err(unknown_outcome_error(&activity));
-                self.done.push(EndedActivity::without_metadata(activity, result, message_ids));
+                let about = ActivityMetadata { given_by: receipt.map(Box::new), ..ActivityMetadata::default() };
+                self.done.push(EndedActivity { activity, result, about, message_ids });
             }
-            OutcomeDecision::Done(came) => self.came_in(activity, came, message_ids),
+            OutcomeDecision::Done(what) => {
+                self.came_in(activity, ReceivedMessage { what, message_ids, receipt });
+            }
         }
     }
 
-    /// Repeats an activity. `message_ids`: the messages that permit it, once each.
+    /// Repeats an activity. `message_ids`: the messages that permit it, once each. `receipt`: who decided it.
     pub(super) fn repeat_activity(
         &mut self,
         activity: Arc<Activity>,
-        message_ids: InboxMessageIds,
+        (message_ids, receipt): (InboxMessageIds, Option<AnswerReceipt>),
         facts: &dyn HostFacts,
     ) {
         if !matches!(activity.request, Request::Human(_) | Request::Timer { .. } | Request::Decide(_)) {
             let (key, now) = (activity.key.clone(), facts.now_ms());
-            self.record_for(message_ids, now, || EntryKind::Restarted { key });
-            self.tell_began(&activity, facts);
+            let given_by = receipt.map(Box::new);
+            let told = given_by.clone();
+            self.record_for(message_ids, now, || EntryKind::Restarted { key, given_by });
+            if facts.is_watched() {
+                self.tell(Notice::Began(activity.clone(), told));
+            }
             let output = self.machine.restart_effect(&activity.key, now);
             self.take_piece(output, facts);
         }

@@ -75,7 +75,7 @@ impl RunCoordinator {
     /// Repeats a tool call whose run can continue.
     pub(super) fn call_again(&mut self, key: &Key, message_ids: InboxMessageIds, facts: &dyn HostFacts) {
         if let Some(InProgressActivity { activity, .. }) = self.put_away(key, facts) {
-            self.repeat_activity(activity, message_ids, facts);
+            self.repeat_activity(activity, (message_ids, None), facts);
         }
     }
 

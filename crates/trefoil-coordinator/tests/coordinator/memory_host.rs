@@ -373,7 +373,7 @@ impl MemoryHost {
         let answer = incoming(text.as_str().into());
         // Written in time, however long the run takes to read it.
         let what = RunMessage::Answer { key: key.clone(), answer, at: 0 };
-        Some(ReceivedMessage { what, message_ids: InboxMessageIds::from_ids([*id]) })
+        Some(ReceivedMessage { what, message_ids: InboxMessageIds::from_ids([*id]), receipt: None })
     }
 }
 
@@ -393,7 +393,7 @@ impl ReplayObserver for Recalled {
     fn observe_notice(&mut self, _at: WorkMs, past: ReplayNotice<'_>) {
         let Some(memo) = &mut self.0 else { return };
         match past {
-            ReplayNotice::Began(activity) => memo.record_request(activity),
+            ReplayNotice::Began(activity, _) => memo.record_request(activity),
             ReplayNotice::Ended(activity, _, about) => {
                 about.from.iter().for_each(|cited| memo.record_use(&activity.key, cited))
             }

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use trefoil_ir::{HumanCall, Program, Step, StepKind};
+use trefoil_machine::AnswerSender;
 use trefoil_machine::step_path::{RunPath, StepPath as _, StepPlace, find_steps, step_places};
 use trefoil_runtime::ports::{CallSite, NoHumans, ReceivedMessage};
 use trefoil_runtime::{HumanInbox, HumanRequest, Key, QuestionState, RawDecision, RawRunMessage};
@@ -90,12 +91,17 @@ pub(crate) struct PreparedAnswers {
     whole: HashSet<String>,
     /// Visits whose question accepted none of the answers, so that a person must answer.
     spent: Mutex<HashSet<String>>,
+    sender: AnswerSender,
     then: Arc<dyn HumanInbox>,
 }
 
 impl PreparedAnswers {
-    /// Answers for the steps of a program.
-    pub fn new(program: &Program, given: &[(String, String)], then: Option<Arc<dyn HumanInbox>>) -> Self {
+    /// Answers for the steps of a program, and who gave them.
+    pub fn new(
+        program: &Program,
+        (given, sender): (&[(String, String)], Option<AnswerSender>),
+        then: Option<Arc<dyn HumanInbox>>,
+    ) -> Self {
         let asked = find_questions(program);
         let mut all: HashMap<String, VecDeque<String>> = HashMap::new();
         for (step, answer) in given {
@@ -106,6 +112,7 @@ impl PreparedAnswers {
             whole: all.keys().filter(is_key).cloned().collect(),
             given: Mutex::new(all),
             spent: Mutex::default(),
+            sender: sender.unwrap_or_else(|| AnswerSender::new("", AnswerSender::BEFORE_RUN)),
             then: then.unwrap_or_else(|| Arc::new(NoHumans)),
         }
     }
@@ -133,10 +140,13 @@ impl PreparedAnswers {
 impl HumanInbox for PreparedAnswers {
     async fn ask_question(&self, at: CallSite<'_>, request: &HumanRequest) -> QuestionState {
         match self.known(at.key, request) {
-            Some(answer) => match accepted_word(&request.accepts, &answer) {
-                Some(word) => QuestionState::Answer(word.to_owned()),
-                None => QuestionState::Answer(answer),
-            },
+            Some(answer) => {
+                let answer = match accepted_word(&request.accepts, &answer) {
+                    Some(word) => word.to_owned(),
+                    None => answer,
+                };
+                QuestionState::AnswerFrom(answer, self.sender.clone())
+            }
             None => self.then.ask_question(at, request).await,
         }
     }
@@ -180,7 +190,7 @@ mod tests {
         let given = [("ask".to_owned(), " YES".to_owned())];
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         for (given, asked) in [(&given[..], QuestionState::Answer("yes".to_owned())), (&[], QuestionState::Nobody)] {
-            let answers = Beforehand(Arc::new(PreparedAnswers::new(&program, given, None)), asked);
+            let answers = Beforehand(Arc::new(PreparedAnswers::new(&program, (given, None), None)), asked);
             assert_eq!(runtime.block_on(check_inbox(&answers)), Ok(()));
         }
     }

@@ -230,7 +230,7 @@ impl ReplayObserver for RunActivities {
     fn observe_notice(&mut self, at: WorkMs, past: ReplayNotice<'_>) {
         self.worked = at;
         let (activity, ended) = match past {
-            ReplayNotice::Began(activity) => (activity, None),
+            ReplayNotice::Began(activity, _) => (activity, None),
             ReplayNotice::Ended(activity, result, about) => (activity, Some((result, about))),
             ReplayNotice::Finished(_, output, ..) => {
                 self.output = output.cloned();

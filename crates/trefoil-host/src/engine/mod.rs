@@ -18,7 +18,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use trefoil_machine::journal::GivenPermissions;
-use trefoil_machine::{LimitKind, Reserve, RunSpec, RunStart};
+use trefoil_machine::{AnswerSender, LimitKind, Reserve, RunSpec, RunStart};
 use trefoil_models::{ModelOverride, ModelTimeLimits, PlanError, Registry};
 use trefoil_runtime::ports::{SeededRandom, SystemClock};
 use trefoil_runtime::{
@@ -114,6 +114,8 @@ struct EngineParts {
     answers: Vec<(String, String)>,
     /// The same as typed, before the steps are known.
     typed_answers: Vec<String>,
+    /// Who gives these answers.
+    answer_sender: Option<AnswerSender>,
     journal: Option<Arc<dyn Journal>>,
     clock: Option<Arc<dyn Clock>>,
     secrets: Option<Arc<dyn Secrets>>,
@@ -301,6 +303,11 @@ impl Engine {
     /// Sets answers of human steps as they are typed: `STEP=VALUE`. A name with `=` is the longest that a step of the flow has.
     pub fn typed_answers(self, answers: impl IntoIterator<Item = String>) -> Self {
         self.with_parts(|parts| parts.typed_answers.extend(answers))
+    }
+    /// Sets who gives the answers of [`Self::answer`] and [`Self::typed_answers`]: the journal keeps it with each of them. Default:
+    /// without a name, [given before the run](AnswerSender::BEFORE_RUN).
+    pub fn answer_sender(self, sender: AnswerSender) -> Self {
+        self.with_parts(|parts| parts.answer_sender = Some(sender))
     }
     /// Sets the journal that stores the entries of runs. Default: none.
     pub fn journal(self, journal: impl Journal + 'static) -> Self {

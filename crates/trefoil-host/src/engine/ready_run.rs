@@ -99,7 +99,11 @@ impl ReadyRun {
             models,
             tools: hosts.tools.clone(),
             commands: parts.commands.clone(),
-            humans: Arc::new(PreparedAnswers::new(&flow.loaded_target().program, &parts.answers, people(parts))),
+            humans: Arc::new(PreparedAnswers::new(
+                &flow.loaded_target().program,
+                (&parts.answers, parts.answer_sender.clone()),
+                people(parts),
+            )),
             journal: parts.journal.clone().unwrap_or_else(|| Arc::new(NoJournal)),
             clock: parts.clock(),
             secrets,

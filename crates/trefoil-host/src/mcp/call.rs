@@ -7,6 +7,7 @@ use rmcp::RoleServer;
 use rmcp::model::{CallToolResult, ProgressNotificationParam, ProtocolVersion};
 use rmcp::service::RequestContext;
 use tokio::sync::mpsc;
+use trefoil_machine::AnswerSender;
 use trefoil_runtime::{Event, EventKind};
 use trefoil_view::run_view::{RunView, ViewDetail};
 
@@ -78,7 +79,7 @@ impl ServerCall {
                     open = OpenClientQuestion::send_question(asking, context).await;
                 }
                 reply = OpenClientQuestion::wait_reply(open.as_mut()) => match (reply, open.take()) {
-                    (Some(reply), Some(one)) => self.pass_reply(one.into_question(), reply),
+                    (Some(reply), Some(one)) => self.pass_reply(one.into_question(), reply, context),
                     (None, Some(one)) => one.take_back().await,
                     (_, None) => {}
                 },
@@ -95,9 +96,9 @@ impl ServerCall {
     }
 
     /// Passes on what the client did with a question.
-    pub fn pass_reply(&mut self, asking: ClientQuestion, reply: QuestionReply) {
+    pub fn pass_reply(&mut self, asking: ClientQuestion, reply: QuestionReply, context: &RequestContext<RoleServer>) {
         match reply {
-            QuestionReply::Answer(answer) => asking.send_answer(answer),
+            QuestionReply::Answer(answer) => asking.send_answer(answer, client_sender(context)),
             QuestionReply::Declined => self.declined.push(asking.step().to_owned()),
             QuestionReply::Unanswered => {}
         }
@@ -136,6 +137,15 @@ fn line(event: &Event, view: &RunView) -> Option<String> {
         EventKind::RetryScheduled { .. } => Some(format!("{label} is retried")),
         _ => None,
     }
+}
+
+/// The client as the sender of an answer: by the name that it gives itself.
+fn client_sender(context: &RequestContext<RoleServer>) -> AnswerSender {
+    let name = match context.client_info() {
+        Some(client) => client.name,
+        None => String::new(),
+    };
+    AnswerSender::new(&name, AnswerSender::MCP)
 }
 
 /// Since 2026-07-28, servers do not send requests to clients.

@@ -84,7 +84,7 @@ impl ServerCalls {
     ) -> Result<CallToolResponse, ErrorData> {
         let given = request.input_responses.as_ref().and_then(|all| all.get(QUESTION)).cloned();
         let given = given.and_then(|given| serde_json::from_value::<ElicitResult>(given).ok());
-        parked.call.pass_reply(parked.asking, QuestionReply::from_result(given));
+        parked.call.pass_reply(parked.asking, QuestionReply::from_result(given), &context);
         self.go_on(parked.call, &request.name, &context).await
     }
 

@@ -5,6 +5,7 @@ use async_trait::async_trait;
 use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema};
 use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
+use trefoil_machine::AnswerSender;
 use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::{HumanInbox, HumanRequest, QuestionState};
 
@@ -15,7 +16,7 @@ const ANSWER: &str = "answer";
 pub struct ClientQuestion {
     /// The question.
     request: HumanRequest,
-    answer: oneshot::Sender<String>,
+    answer: oneshot::Sender<(String, AnswerSender)>,
 }
 
 /// The inbox that passes questions to the client's call.
@@ -46,7 +47,7 @@ impl HumanInbox for QuestionInbox {
             Err(_) => None,
         };
         match received {
-            Some(answer) => QuestionState::Answer(answer),
+            Some((answer, sender)) => QuestionState::AnswerFrom(answer, sender),
             None if self.is_stored => QuestionState::Later,
             None => QuestionState::Nobody,
         }
@@ -90,10 +91,10 @@ impl ClientQuestion {
         self.answer.closed().await;
     }
 
-    /// Passes on an answer.
-    pub fn send_answer(self, answer: String) {
+    /// Passes on an answer. `sender`: the client.
+    pub fn send_answer(self, answer: String, sender: AnswerSender) {
         let answer = accepted_word(&self.request.accepts, &answer).map(str::to_owned).unwrap_or(answer);
-        let _ = self.answer.send(answer);
+        let _ = self.answer.send((answer, sender));
     }
 }
 

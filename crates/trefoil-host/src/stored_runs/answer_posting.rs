@@ -4,6 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use trefoil_machine::AnswerSender;
 use trefoil_machine::event::{AwaitedActivity, QuestionClosure};
 use trefoil_store::{InboxMessage, MessageKind, Store, StoreError};
 use trefoil_template::Value;
@@ -42,9 +43,7 @@ impl fmt::Display for AnswerRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::RunStopped => f.write_str("the run has stopped before its end, and asks nothing"),
-            Self::Settled(Some(QuestionClosure::Answered(answer))) => {
-                write!(f, "it is already answered with `{answer}`")
-            }
+            Self::Settled(Some(QuestionClosure::Answered(given))) => write!(f, "it is {}", given.settled_text()),
             Self::Settled(Some(QuestionClosure::Late)) => f.write_str("its time has ended"),
             Self::Settled(None) => f.write_str("the run does not ask it any more"),
             Self::RunEnded => f.write_str("the run that asked has ended"),
@@ -61,7 +60,7 @@ impl std::error::Error for AnswerRefusal {}
 
 /// Sends an answer to a run, or to the run of one of its tools that asks, if that run accepts it. The answer is for the
 /// question as it is asked now: if somebody else answers it first, it is refused. `result`: with the decision `done`,
-/// the result of the step, as JSON or text.
+/// the result of the step, as JSON or text. `sender`: who answers, and from where; the journal keeps it with the answer.
 ///
 /// # Errors
 ///
@@ -72,6 +71,7 @@ pub async fn post_answer(
     question: &AwaitedActivity,
     value: &str,
     result: Option<&str>,
+    sender: Option<AnswerSender>,
 ) -> Result<(), AnswerRefusal> {
     if question.sort == "run" {
         return Err(AnswerRefusal::RunStopped);
@@ -90,7 +90,7 @@ pub async fn post_answer(
     let value = accepted_value(store, asks, question, value, result).await?;
     let kind = if question.prompt.is_some() { MessageKind::Answer } else { MessageKind::Signal };
     let at = store.clock().wall_ms();
-    let message = InboxMessage { kind, key: question.key.to_string(), value, at, as_of: record.entries };
+    let message = InboxMessage { kind, key: question.key.to_string(), value, at, as_of: record.entries, sender };
     match store.post_message(asks, message).await {
         Ok(_) => Ok(call_back(store, asks, at).await?),
         // The first answer counts, and who gave another one must learn that.

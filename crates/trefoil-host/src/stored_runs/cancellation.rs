@@ -27,8 +27,14 @@ pub async fn cancel_run(store: &Arc<dyn Store>, run: &str) -> StoreResult<RunCan
         Ok(usage) => Ok(RunCancellation::Ended(usage)),
         Err(StoreError::Held { owner, .. }) => {
             let at = store.clock().wall_ms();
-            let message =
-                InboxMessage { kind: MessageKind::Cancel, key: String::new(), value: Value::Null, at, as_of: 0 };
+            let message = InboxMessage {
+                kind: MessageKind::Cancel,
+                key: String::new(),
+                value: Value::Null,
+                at,
+                as_of: 0,
+                sender: None,
+            };
             store.post_message(run, message).await?;
             Ok(RunCancellation::Asked(owner))
         }

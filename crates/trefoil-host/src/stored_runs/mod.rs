@@ -9,6 +9,7 @@ mod waiting_steps;
 
 use std::sync::Arc;
 
+use trefoil_machine::AnswerSender;
 use trefoil_machine::event::AwaitedActivity;
 use trefoil_runtime::EventSink;
 use trefoil_store::{Record, Store};
@@ -81,18 +82,20 @@ impl Runs {
     }
     /// Answers a question of a run, or of a run that one of its tools has started. The answer is for the question as it
     /// is asked now: the first one counts. The process that drives the run continues with it; if there is none, the run
-    /// can be resumed. A step whose outcome is unknown takes `retry`, `fail` or `done`.
+    /// can be resumed. A step whose outcome is unknown takes `retry`, `fail` or `done`. `sender`: who answers, and from where; every
+    /// view of the run shows it with the answer.
     ///
     /// # Errors
     ///
-    /// Why the answer does not count: [`AnswerRefusal`].
+    /// Why the answer does not count: [`AnswerRefusal`]. If somebody answered first, it says who.
     pub async fn answer_question(
         &self,
         run: &str,
         question: &AwaitedActivity,
         answer: &str,
+        sender: Option<AnswerSender>,
     ) -> Result<(), AnswerRefusal> {
-        post_answer(&self.store, run, question, answer, None).await
+        post_answer(&self.store, run, question, answer, None, sender).await
     }
     /// Ends a run for good. If another process drives it, that process is asked to.
     ///

@@ -9,7 +9,7 @@ use trefoil_machine::key::own_step;
 use trefoil_machine::{Key, UsedAmounts};
 use trefoil_runtime::ports::NoEvents;
 use trefoil_runtime::{Event, EventSink};
-use trefoil_store::{Record, Status, Store};
+use trefoil_store::{InboxMessage, Record, Status, Store};
 use trefoil_view::run_view::{OpenCallView, RunView, ViewDetail};
 
 use super::UnreadableRun;
@@ -68,7 +68,7 @@ pub async fn waiting_steps_with_events(
         }
         let mut messages = messages.iter().map(|posted| &posted.message);
         let answer = messages.find(|message| message.is_answer() && message.key == step.key.as_str());
-        all.push(step.with_inbox_answer(answer.map(|message| message.value.to_text().to_string()), now_ms));
+        all.push(step.with_inbox_answer(answer.map(InboxMessage::given_answer), now_ms));
     }
     // If a called run has reached a limit that can be raised, the new limit must also be enough for what this run does afterwards.
     let mut needed_afterwards = UsedAmounts::default();

@@ -12,6 +12,7 @@ use trefoil_machine::journal::{
 };
 use trefoil_machine::key::{ContentKey, Key};
 use trefoil_machine::private::{HiddenParts, PrivateValue};
+use trefoil_machine::receipt::{AnswerReceipt, AnswerSender};
 use trefoil_machine::request::{FinishReason, Usage};
 use trefoil_machine::run_limits::{LimitKind, RunLimits};
 
@@ -80,6 +81,8 @@ fn entry(seq: u64, kind: EntryKind) -> Entry {
 // reason: a list, one entry for each kind
 fn one_of_each_kind() -> Vec<Entry> {
     let key = |text: &str| Key(text.into());
+    let given_by =
+        || Some(Box::new(AnswerReceipt { sender: AnswerSender::new("ada", "terminal"), at: 1_735_689_600_000 }));
     let about = ActivityMetadata {
         called: Some("r1".to_owned()),
         repeatable: true,
@@ -115,6 +118,7 @@ fn one_of_each_kind() -> Vec<Entry> {
             content: ContentKey([6; 32]),
             used: None,
         })),
+        given_by: given_by(),
     };
     let tricky: Value = [
         ("text", Value::from("line\nbreak, quote \" and \u{1f340}\u{0}")),
@@ -224,7 +228,8 @@ fn one_of_each_kind() -> Vec<Entry> {
             again: vec![key("a/d!2"), key("a/d~delay")],
             changes: Box::default(),
         },
-        EntryKind::Restarted { key: key("a/b") },
+        EntryKind::Restarted { key: key("a/b"), given_by: None },
+        EntryKind::Restarted { key: key("a/b"), given_by: given_by() },
         EntryKind::Suspended { wake_at: None, called: Vec::new(), why: None },
         EntryKind::Suspended { wake_at: None, called: Vec::new(), why: Some(Box::new(error.clone())) },
         EntryKind::Suspended {

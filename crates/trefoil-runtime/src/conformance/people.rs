@@ -108,7 +108,8 @@ async fn check_question(
     };
     let found = finish_in_time("asking", inbox.ask_question(site.call_site(), &request)).await?;
     let found = match found {
-        QuestionState::Written(answer, _) => QuestionState::Answer(answer),
+        QuestionState::Written(answer) => QuestionState::Answer(answer.what),
+        QuestionState::AnswerFrom(answer, _) => QuestionState::Answer(answer),
         found => found,
     };
     must(found == *expected, || format!("asked for `{key}` of `{run}` it says {found:?}, not {expected:?}"))

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use trefoil_coordinator::{EndedWork, InboxMessageIds, Share, WorkId, WorkOutcome};
+use trefoil_coordinator::{EndedWork, InboxMessageIds, ReceivedMessage, Share, WorkId, WorkOutcome};
 use trefoil_ir::{OnTimeout, StepKind, ToolKind, credential};
 use trefoil_syntax::Location;
 use trefoil_template::{Hole, HoleKind, HoleQuestion, Value};
@@ -17,6 +17,7 @@ use crate::ports::{Meter, QuestionState, RawSuspension, ToolError};
 use trefoil_machine::error::{FailureCause, RunError};
 use trefoil_machine::journal::ActivityMetadata;
 use trefoil_machine::key::Key;
+use trefoil_machine::receipt::AnswerReceipt;
 use trefoil_machine::request::{Activity, CommandRequest, HumanRequest, Request, ToolRequest, ToolSpec, ToolsRequest};
 use trefoil_machine::schemas::ForeignSchema;
 
@@ -50,7 +51,7 @@ pub async fn perform_activity(
     let location = Some(context.prepared.program.steps[activity.step].origin);
     let at = ActivityContext { context: &context, activity: &activity, location, meter: &meter };
     let began = context.watch.now_ms();
-    let mut message_ids = InboxMessageIds::default();
+    let (mut message_ids, mut given_by) = (InboxMessageIds::default(), None);
     let mut came = match &activity.request {
         Request::Model(request) => model::call_model(&at, request).await,
         Request::Tool(request) => {
@@ -67,8 +68,13 @@ pub async fn perform_activity(
         }
         Request::Describe(wanted) => describe(&at, wanted).await,
         Request::Command(request) => command(&at, request).await.into(),
-        Request::Human(request) => match human(&at, request, &mut message_ids).await {
-            Some(answer) => answer.into(),
+        Request::Human(request) => match human(&at, request).await {
+            Some(Ok(ReceivedMessage { what: answer, message_ids: of, receipt })) => {
+                message_ids.append_ids(of);
+                given_by = receipt.map(Box::new);
+                RawOutcome::from(Ok(Value::from(answer)))
+            }
+            Some(Err(error)) => RawOutcome::from(Err(error)),
             None => return PerformedActivity::for_work(work, &activity.key, WorkOutcome::Kept),
         },
         Request::Timer { due, .. } => {
@@ -98,6 +104,7 @@ pub async fn perform_activity(
         tools: if came.result.is_ok() { meter.take_digests() } else { Vec::new() },
         called: meter.called_run(),
         changed_by: model::changed_by(&activity, came.verdicts.as_deref()),
+        given_by,
         ..ActivityMetadata::default()
     };
     let key = activity.key.clone();
@@ -307,14 +314,11 @@ async fn command(at: &ActivityContext<'_>, request: &CommandRequest) -> Result<V
     }
 }
 
-/// `None`: the question was stored, or its time has ended. `message_ids` receives the ids of the answer.
-async fn human(
-    at: &ActivityContext<'_>,
-    request: &HumanRequest,
-    message_ids: &mut InboxMessageIds,
-) -> Option<Result<Value, RunError>> {
+/// The answer of a person. `None`: the question was stored, or its time has ended.
+async fn human(at: &ActivityContext<'_>, request: &HumanRequest) -> Option<Result<ReceivedMessage<String>, RunError>> {
+    let clock = &at.context.ports.clock;
     // Answers that came in time were read before. Nobody is asked for one that does not count: the timer is due.
-    if request.is_late(at.context.ports.clock.wall_ms()) {
+    if request.is_late(clock.wall_ms()) {
         return None;
     }
     let prompt = match at.fill_holes(&request.prompt) {
@@ -324,13 +328,14 @@ async fn human(
     let filled = HumanRequest { prompt, ..request.clone() };
     Some(match (at.context.ports.humans.ask_question(at.call_site(), &filled).await, &request.on_timeout) {
         (QuestionState::Later, _) => return None,
-        (QuestionState::Answer(answer), _) => Ok(answer.into()),
-        (QuestionState::Written(answer, of), _) => {
-            message_ids.append_ids(of);
-            Ok(answer.into())
+        (QuestionState::Answer(answer), _) => Ok(ReceivedMessage::without_inbox(answer)),
+        (QuestionState::AnswerFrom(answer, sender), _) => {
+            let receipt = Some(AnswerReceipt { sender, at: clock.wall_ms() });
+            Ok(ReceivedMessage { receipt, ..ReceivedMessage::without_inbox(answer) })
         }
+        (QuestionState::Written(answer), _) => Ok(answer),
         (QuestionState::Nobody, OnTimeout::Answer(default)) if request.refused.is_none() => {
-            Ok(Value::Str(default.clone()))
+            Ok(ReceivedMessage::without_inbox(default.to_string()))
         }
         (QuestionState::Nobody, _) => {
             let message = format!("`{}` needs a human answer, but there is no one to ask", request.step);

@@ -11,11 +11,13 @@ use super::displayed_messages;
 use super::run_context::RunContext;
 use crate::ports::Meter;
 use trefoil_coordinator::outcome::STOPPED;
+use trefoil_machine::deadline::AnswerDeadline;
 use trefoil_machine::error::RunError;
-use trefoil_machine::event::{AnswerDeadline, AwaitedActivity, EventKind};
+use trefoil_machine::event::{AwaitedActivity, EventKind};
 use trefoil_machine::guard::{self, Verdict};
 use trefoil_machine::journal::{ActivityMetadata, CalledRun, LostModelCall, RunStart};
 use trefoil_machine::private::PrivateValue;
+use trefoil_machine::receipt::AnswerReceipt;
 use trefoil_machine::request::{Activity, CommandRequest, HumanRequest, ModelRequest, Request, ToolRequest};
 use trefoil_machine::text::script_line;
 use trefoil_machine::turn_content;
@@ -74,8 +76,14 @@ impl RunContext {
         if self.prepared.has_holes { self.displayed_value(&value) } else { value }
     }
 
-    /// Passes the events for the start of an activity to `emit`. The caller sends them after the entry is stored.
-    pub fn report_start(&self, activity: &Activity, emit: &mut dyn FnMut(MachineEvent)) {
+    /// Passes the events for the start of an activity to `emit`. The caller sends them after the entry is stored. `given_by`: who
+    /// decided that it is repeated.
+    pub fn report_start(
+        &self,
+        activity: &Activity,
+        given_by: Option<&AnswerReceipt>,
+        emit: &mut dyn FnMut(MachineEvent),
+    ) {
         if !self.watch.wants_events() {
             return;
         }
@@ -89,7 +97,7 @@ impl RunContext {
             },
             Request::Describe(tool_sources) => {
                 let detail = tool_sources.iter().map(|source| Value::from(source.source_name())).collect();
-                EventKind::EffectStarted { effect: "describe", detail }
+                EventKind::EffectStarted { effect: "describe", detail, given_by: None }
             }
             Request::Human(request @ HumanRequest { step, prompt, accepts, choices, refused, .. }) => {
                 EventKind::SignalWanted {
@@ -102,14 +110,16 @@ impl RunContext {
                 }
             }
             Request::Decide(question) if !question.is_silent() => {
-                EventKind::EffectStarted { effect: "decide", detail: Value::from(question.display_text()) }
+                let detail = Value::from(question.display_text());
+                EventKind::EffectStarted { effect: "decide", detail, given_by: None }
             }
             // No events: retries and time limits have their own. If a check finds that a value is missing, the failure of the step
             // says so.
             Request::Timer { .. } | Request::Decide(_) => return,
             request @ (Request::Tool(_) | Request::Command(_)) => {
                 let Some((effect, detail)) = self.describe_call(request) else { return };
-                EventKind::EffectStarted { effect, detail }
+                let given_by = given_by.map(|given_by| Box::new(given_by.clone()));
+                EventKind::EffectStarted { effect, detail, given_by }
             }
         };
         emit(self.activity_event(activity, kind));
@@ -155,7 +165,7 @@ impl RunContext {
         }
         let ActivityMetadata { usage, duration_ms, answer_metadata, warnings, verdicts, partial, .. } = metadata;
         let duration_ms = duration_ms.unwrap_or_default();
-        let called = metadata.called.clone();
+        let (called, given_by) = (metadata.called.clone(), metadata.given_by.clone());
         let reused_from = metadata.from.as_deref().map(|cited| Box::new(cited.reused_from()));
         let kind = match (&activity.request, result) {
             (Request::Timer { .. }, _) => return,
@@ -173,7 +183,7 @@ impl RunContext {
                 EventKind::ModelStopped { usage, partial, answer_metadata }
             }
             (_, Ok(value)) => {
-                EventKind::EffectFinished { value: value.visible_value(), duration_ms, reused_from, called }
+                EventKind::EffectFinished { value: value.visible_value(), duration_ms, reused_from, called, given_by }
             }
             (_, Err(error)) => EventKind::EffectFailed {
                 error: error.clone(),
@@ -182,6 +192,7 @@ impl RunContext {
                 partial: partial.clone(),
                 answer_metadata: Box::new(answer_metadata.clone()),
                 called,
+                given_by,
             },
         };
         let mut emit_kind = |kind| emit(self.activity_event(activity, kind));

@@ -82,7 +82,7 @@ impl ReplayObserver for ResumeObserver<'_> {
     fn observe_notice(&mut self, at: WorkMs, past: ReplayNotice<'_>) {
         if let Some(memo) = &mut self.memo {
             match &past {
-                ReplayNotice::Began(activity) => memo.record_request(activity),
+                ReplayNotice::Began(activity, _) => memo.record_request(activity),
                 ReplayNotice::Ended(activity, _, about) => {
                     about.from.iter().for_each(|cited| memo.record_use(&activity.key, cited))
                 }
@@ -122,7 +122,7 @@ impl ReplayObserver for ResumeObserver<'_> {
 pub fn report_past(context: &RunContext, at: WorkMs, past: ReplayNotice<'_>, emit: &mut dyn FnMut(MachineEvent)) {
     match past {
         ReplayNotice::Noted(event) => emit(context.take_displayed_event(event)),
-        ReplayNotice::Began(activity) => context.report_start(activity, emit),
+        ReplayNotice::Began(activity, given_by) => context.report_start(activity, given_by, emit),
         ReplayNotice::Ended(activity, result, about) => context.report_end(activity, result, about, emit),
         ReplayNotice::Resumed(execution, _) => emit(MachineEvent::for_run(EventKind::RunResumed { execution })),
         ReplayNotice::Lost(activity, lost) => emit(context.lost_call_event(activity, lost)),

@@ -24,6 +24,7 @@ use trefoil_machine::error::RunError;
 use trefoil_machine::event::{Event, FailedModelCall};
 use trefoil_machine::journal::{Entry, ToolDigest};
 use trefoil_machine::key::{ContentKey, Key};
+use trefoil_machine::receipt::AnswerSender;
 use trefoil_machine::request::{
     CommandRequest, FinishReason, HumanRequest, ModelRequest, ModelToolCall, ToolRequest, ToolSpec, Usage,
 };
@@ -538,8 +539,10 @@ pub trait HumanInbox: Send + Sync {
 pub enum QuestionState {
     /// The answer.
     Answer(String),
+    /// The answer, and who gave it now.
+    AnswerFrom(String, AnswerSender),
     /// The answer, from messages in the inbox.
-    Written(String, InboxMessageIds),
+    Written(ReceivedMessage<String>),
     /// Nobody can answer: the step's default is used, or the step fails.
     Nobody,
     /// The question is stored. The answer arrives later ([`HumanInbox::next_message`]), in this process or another one.

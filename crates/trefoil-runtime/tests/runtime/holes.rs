@@ -252,7 +252,7 @@ fn a_question_is_shown_as_written_without_the_values_it_compares() {
         world.ports.secrets = Arc::new(MapSecrets::new().with_variable("REGION", "oslo-north"));
         world.run(&b.program(main), "oslo-north").result.unwrap();
         let detail = world.kinds().into_iter().find_map(|e| match e {
-            EventKind::EffectStarted { effect: "decide", detail } => Some(json(&detail)),
+            EventKind::EffectStarted { effect: "decide", detail, .. } => Some(json(&detail)),
             _ => None,
         });
         detail.unwrap()

@@ -7,10 +7,10 @@ use async_trait::async_trait;
 use expect_test::expect;
 use serde_json::json as j;
 use trefoil_ir::{CommandCall, HumanCall, OnItemFailure, OnTimeout, Program, StepKind, ValueExpression};
-use trefoil_machine::PreparedProgram;
+use trefoil_machine::{AnswerReceipt, AnswerSender, PreparedProgram};
 use trefoil_runtime::ports::{
-    CallSite, Clock, CommandHost, CommandOutput, HumanInbox, InboxMessageId, InboxMessageIds, Journal, QuestionState,
-    RawDecision, RawRunMessage, ReceivedMessage, ToolError,
+    CallSite, Clock, CommandHost, CommandOutput, HumanInbox, InboxMessageId, InboxMessageIds, Journal, MapSecrets,
+    QuestionState, RawDecision, RawRunMessage, ReceivedMessage, ToolError,
 };
 use trefoil_runtime::{
     CommandRequest, Entry, EntryKind, EventKind, HumanRequest, Key, OnUnknown, RecoveryPolicy, RunOutcome, Usage,
@@ -31,6 +31,8 @@ pub struct Inbox {
     before: Mutex<Vec<RawRunMessage>>,
     /// What the messages are about, by their numbers.
     written: Mutex<Vec<String>>,
+    /// Who writes all messages.
+    receipt: Mutex<Option<AnswerReceipt>>,
 }
 
 impl Inbox {
@@ -38,6 +40,11 @@ impl Inbox {
         let mut written = self.written.lock().unwrap();
         written.push(about.to_owned());
         InboxMessageIds::from_ids([InboxMessageId(written.len() as u64 - 1)])
+    }
+
+    fn message<T>(&self, about: &str, what: T) -> ReceivedMessage<T> {
+        let receipt = self.receipt.lock().unwrap().clone();
+        ReceivedMessage { what, message_ids: self.message_ids_for(about), receipt }
     }
 
     /// What the messages were about that entries have acted on.
@@ -51,13 +58,11 @@ impl Inbox {
 impl HumanInbox for Inbox {
     async fn ask_question(&self, at: CallSite<'_>, _request: &HumanRequest) -> QuestionState {
         let answer = self.answers.lock().unwrap().get(at.key.as_str()).cloned();
-        answer.map_or(QuestionState::Later, |answer| {
-            QuestionState::Written(answer, self.message_ids_for(at.key.as_str()))
-        })
+        answer.map_or(QuestionState::Later, |answer| QuestionState::Written(self.message(at.key.as_str(), answer)))
     }
     async fn find_decision(&self, at: CallSite<'_>) -> Option<ReceivedMessage<RawDecision>> {
         let what = self.decisions.lock().unwrap().get(at.key.as_str()).cloned()?;
-        Some(ReceivedMessage { what, message_ids: self.message_ids_for(at.key.as_str()) })
+        Some(self.message(at.key.as_str(), what))
     }
     async fn waiting_message(&self, _run: &str) -> Option<ReceivedMessage<RawRunMessage>> {
         self.before.lock().unwrap().pop().map(ReceivedMessage::without_inbox)
@@ -70,7 +75,7 @@ impl HumanInbox for Inbox {
             RawRunMessage::Continue(run) => run.clone(),
             RawRunMessage::Cancel | RawRunMessage::Unknown => String::new(),
         };
-        ReceivedMessage { what, message_ids: self.message_ids_for(&about) }
+        self.message(&about, what)
     }
 }
 
@@ -228,6 +233,134 @@ fn a_command_that_may_have_been_done_is_not_done_again_unasked() {
     assert!(outcome.result.is_ok());
     assert_eq!(*commands.0.lock().unwrap(), 1);
     assert_eq!(outcome.usage, used);
+}
+
+/// Who gave the answers and decisions of a run, with the steps and the kinds of events or entries that name them, sorted.
+fn givers(named: impl IntoIterator<Item = (&'static str, Key, Option<Box<AnswerReceipt>>)>) -> Vec<String> {
+    let mut all = Vec::new();
+    for (kind, key, given_by) in named {
+        if let Some(given_by) = given_by {
+            all.push(format!("{kind} {key} {given_by}"));
+        }
+    }
+    all.sort();
+    all
+}
+
+fn givers_in_events(world: &World) -> Vec<String> {
+    givers(world.events.collected_events().into_iter().filter_map(|event| {
+        let name = event.kind.name();
+        let (EventKind::EffectStarted { given_by, .. }
+        | EventKind::EffectFinished { given_by, .. }
+        | EventKind::EffectFailed { given_by, .. }) = event.kind
+        else {
+            return None;
+        };
+        Some((name, event.key?, given_by))
+    }))
+}
+
+fn givers_in_journal(entries: &[Entry]) -> Vec<String> {
+    givers(entries.iter().filter_map(|entry| match entry.kind.clone() {
+        EntryKind::Restarted { key, given_by } => Some(("restarted", key, given_by)),
+        EntryKind::Completed { key, about, .. } => Some(("completed", key, about.given_by)),
+        EntryKind::Failed { key, about, .. } => Some(("failed", key, about.given_by)),
+        _ => None,
+    }))
+}
+
+/// The events of a journal, when it is read later.
+fn retold(program: &Arc<Program>, entries: &[Entry]) -> World {
+    let again = world(&Arc::default(), entries);
+    let prepared = PreparedProgram::new(program.clone());
+    block_on(driver::retell_events(prepared, "r1", again.ports.clone(), &again.options)).unwrap();
+    again
+}
+
+/// What a journal has without who gave the answers, as an earlier build wrote it.
+fn without_givers(entries: &[Entry]) -> Vec<Entry> {
+    let mut all = entries.to_vec();
+    for entry in &mut all {
+        match &mut entry.kind {
+            EntryKind::Restarted { given_by, .. } => *given_by = None,
+            EntryKind::Completed { about, .. } | EntryKind::Failed { about, .. } => about.given_by = None,
+            _ => {}
+        }
+    }
+    all
+}
+
+#[test]
+fn entries_and_events_name_who_answered_and_nothing_else_depends_on_it() {
+    let receipt = AnswerReceipt { sender: AnswerSender::new("ada", "api 203.0.113.7"), at: 1_772_355_900_250 };
+    let by = "by ada, 2026-03-01 09:05:00Z, from api 203.0.113.7";
+    let inbox = Arc::new(Inbox { receipt: Mutex::new(Some(receipt)), ..Inbox::default() });
+    // One answer is read when the question is asked, the other one arrives later.
+    let program = questions(None);
+    inbox.answers.lock().unwrap().insert("all/first".into(), "yes".into());
+    inbox.arriving.lock().unwrap().push(RawRunMessage::Answer {
+        key: Key("all/second".into()),
+        text: "no".into(),
+        at: 1_772_355_900_250,
+    });
+    let mut asked = world(&inbox, &[]);
+    asked.options.linger_ms = Some(u64::MAX);
+    assert_eq!(json(&asked.run(&program, "tea").result.unwrap()), j!("yes no"));
+    let entries = asked.journal.entries("r1");
+    let both = |kind: &str| ["first", "second"].map(|step| format!("{kind} all/{step} {by}"));
+    assert_eq!(givers_in_journal(&entries), both("completed"));
+    assert_eq!(givers_in_events(&asked), both("effect_finished"));
+    // The same when the journal is read again. Without them, only they are missing.
+    let (told, bare) = (retold(&program, &entries), retold(&program, &without_givers(&entries)));
+    let mut live = asked.events.collected_events();
+    live.retain(|event| !matches!(event.kind, EventKind::TextDelta { .. }));
+    assert_eq!(told.events.collected_events(), live);
+    assert_eq!(givers_in_events(&bare), Vec::<String>::new());
+    assert_eq!(told.events.collected_events().len(), bare.events.collected_events().len());
+
+    // Decisions about an unknown outcome.
+    for (decision, entry, event) in [
+        (RawDecision::Retry, "restarted", "effect_started"),
+        (RawDecision::Fail, "failed", "effect_failed"),
+        (RawDecision::Done("by hand".into()), "completed", "effect_finished"),
+    ] {
+        let (program, world, _) = crashed(&inbox);
+        inbox.decisions.lock().unwrap().insert("pay".into(), decision);
+        let _ = resume(&world, &program);
+        inbox.decisions.lock().unwrap().clear();
+        let entries = world.journal.entries("r1");
+        assert_eq!(givers_in_journal(&entries), [format!("{entry} pay {by}")]);
+        assert_eq!(givers_in_events(&world), [format!("{event} pay {by}")]);
+        assert_eq!(givers_in_events(&retold(&program, &entries)), [format!("{event} pay {by}")]);
+    }
+}
+
+#[test]
+fn no_secret_is_stored_or_shown_as_a_name() {
+    let receipt = AnswerReceipt { sender: AnswerSender::new("tr0ub4dor", "from tr0ub4dor"), at: 1_772_355_900_250 };
+    let mut b = Build::new();
+    let prompt = ValueExpression::Template(b.text("is it {{secrets.TOKEN}}?"));
+    let call = HumanCall { prompt, timeout_ms: None, on_timeout: OnTimeout::Fail, answer_at: None };
+    let ask = b.step("ask", StepKind::Human(Box::new(call)));
+    let main = b.flow("main", ask, None);
+    let program = b.program(main);
+    for arrives_later in [false, true] {
+        let inbox = Arc::new(Inbox { receipt: Mutex::new(Some(receipt.clone())), ..Inbox::default() });
+        if arrives_later {
+            let key = Key("ask".into());
+            inbox.arriving.lock().unwrap().push(RawRunMessage::Answer { key, text: "yes".into(), at: 1 });
+        } else {
+            inbox.answers.lock().unwrap().insert("ask".into(), "yes".into());
+        }
+        let mut asked = world(&inbox, &[]);
+        asked.ports.secrets = Arc::new(MapSecrets::new().with_secret("TOKEN", "tr0ub4dor"));
+        asked.options.linger_ms = Some(u64::MAX);
+        asked.run(&program, "tea").result.unwrap();
+        for named in [givers_in_journal(&asked.journal.entries("r1")), givers_in_events(&asked)] {
+            let [line] = &named[..] else { panic!("{named:?}") };
+            assert!(line.contains("by ***") && !line.contains("tr0ub4dor"), "{line}");
+        }
+    }
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Messages reach a run's owner, and each answers the question that its writer saw.
 
-use trefoil_machine::EntryKind;
+use std::sync::Arc;
+
+use trefoil_machine::{AnswerSender, EntryKind};
 use trefoil_template::Value;
 
 use super::{
@@ -13,10 +15,10 @@ use crate::inbox::{InboxMessage, MessageKind};
 use crate::lease::Lease;
 use crate::port::{NewRun, Store};
 
-pub async fn check_inbox_messages(store: &dyn Store) -> Result<(), String> {
-    check_messages(store).await?;
-    questions(store).await?;
-    callers(store).await?;
+pub async fn check_inbox_messages(store: &Arc<dyn Store>) -> Result<(), String> {
+    check_messages(&**store).await?;
+    questions(&**store).await?;
+    callers(&**store).await?;
     at_once(store).await
 }
 
@@ -25,8 +27,12 @@ async fn check_messages(store: &dyn Store) -> Result<(), String> {
     begin_run(store, "quiet", "main", 1_000).await?;
     end_run(store, "over", "main", 1_000, None).await?;
     let value: Value = [("yes", Value::from(true)), ("n", Value::from(u64::MAX))].into_iter().collect();
-    let message = |kind, key: &str| InboxMessage { kind, key: key.to_owned(), value: value.clone(), at: 7, as_of: 1 };
-    let answer = message(MessageKind::Answer, "review");
+    let message = |kind, key: &str| {
+        let (key, value) = (key.to_owned(), value.clone());
+        InboxMessage { kind, key, value, at: 7, as_of: 1, sender: None }
+    };
+    let sender = Some(AnswerSender::new("\"ada\0\u{1b}[2J {{secrets.X}}", "api 203.0.113.7"));
+    let answer = InboxMessage { sender, ..message(MessageKind::Answer, "review") };
     let first = require_success(store.post_message("asked", answer.clone()).await, "posting")?;
     let second = require_success(store.post_message("asked", message(MessageKind::Cancel, "")).await, "posting")?;
     expect(second > first, "later letters have larger numbers")?;
@@ -39,6 +45,12 @@ async fn check_messages(store: &dyn Store) -> Result<(), String> {
     expect(inbox.first().is_some_and(|posted| posted.message == answer), "a letter comes as it was written")?;
     let mine = require_success(store.messages_for_owner("suite", first).await, "reading letters of an owner")?;
     equal(&mine.iter().map(|posted| posted.id).collect::<Vec<_>>(), &vec![second], "later letters")?;
+    expect(mine.iter().all(|posted| posted.message.sender.is_none()), "a letter without a sender has none")?;
+    let all = require_success(store.messages_for_owner("suite", 0).await, "reading letters of an owner")?;
+    expect(
+        all.iter().any(|posted| posted.run == "asked" && posted.message == answer),
+        "the owner of a run gets a letter as it was written",
+    )?;
     expect(mine.iter().all(|posted| posted.run == "asked"), "letters say for which run they are")?;
     // A message is removed together with the entries that process it, or not at all.
     let mut taking = batch(&[entry(3, scheduled("b"))])?;
@@ -68,11 +80,16 @@ async fn questions(store: &dyn Store) -> Result<(), String> {
         value: value.into(),
         at: 7,
         as_of,
+        sender: Some(AnswerSender::new(value, "terminal")),
     };
     let (retry, fail) =
         (message(MessageKind::Signal, "pay", "retry", 3), message(MessageKind::Signal, "pay", "fail", 3));
     let first = require_success(store.post_message("questions", retry.clone()).await, "posting")?;
-    let has = |e: &StoreError| matches!(e, StoreError::Answered { by: Some(by), .. } if by == "retry");
+    // Whoever comes second learns what was answered, by whom, from where and when.
+    let has = |e: &StoreError| match e {
+        StoreError::Answered { by: Some(by), .. } => by.text == "retry" && by.receipt == retry.receipt(),
+        _ => false,
+    };
     require_refusal(store.post_message("questions", fail.clone()).await, "answer a second time", has)?;
     require_refusal(store.post_message("questions", retry.clone()).await, "answer the same a second time", has)?;
     require_success(
@@ -93,7 +110,7 @@ async fn questions(store: &dyn Store) -> Result<(), String> {
         equal(&answers.map(|message| message.key.as_str()).collect::<Vec<_>>(), &wanted.to_vec(), what)?;
         equal(&inbox.len(), &(wanted.len() + 4), &format!("the number of all letters: {what}"))
     };
-    let restarted = EntryKind::Restarted { key: "pay".into() };
+    let restarted = EntryKind::Restarted { key: "pay".into(), given_by: None };
     let acts = EntryBatch { taken: vec![first], ..batch(&[entry(3, restarted)])? };
     require_success(store.append_batch(&lease, acts).await, "appending")?;
     left("the answers after the act", &["ask"]).await?;
@@ -137,26 +154,34 @@ async fn callers(store: &dyn Store) -> Result<(), String> {
     equal(&told("top").await?, &vec![InboxMessage::goes_on("middle".to_owned(), 0)], "what the run above that is told")
 }
 
-/// Of several who answer at the same time, one does, and the others learn it.
-async fn at_once(store: &dyn Store) -> Result<(), String> {
-    let lease = begin_run(store, "at once", "main", 1_000).await?;
+/// Of several who answer at the same time, one does, and the others learn what was answered, and by whom.
+async fn at_once(store: &Arc<dyn Store>) -> Result<(), String> {
+    let lease = begin_run(&**store, "at once", "main", 1_000).await?;
     for n in 0..10u64 {
         let key = format!("ask{n}");
         require_success(store.append_batch(&lease, batch(&[entry(n + 1, scheduled(&key))])?).await, "appending")?;
-        let message = |value: &str| {
-            let (key, value) = (key.clone(), value.into());
-            store.post_message("at once", InboxMessage { kind: MessageKind::Answer, key, value, at: 7, as_of: n + 2 })
+        let answering = |name: &'static str| {
+            let (key, value, sender) = (key.clone(), name.into(), Some(AnswerSender::new(name, "terminal")));
+            let message = InboxMessage { kind: MessageKind::Answer, key, value, at: 7, as_of: n + 2, sender };
+            let store = store.clone();
+            tokio::spawn(async move { (name, store.post_message("at once", message).await) })
         };
-        let (a, b, c, d) = tokio::join!(message("a"), message("b"), message("c"), message("d"));
-        let mut taken = 0;
-        for posted in [a, b, c, d] {
+        let tasks = ["ada", "bo", "cy", "di"].map(answering);
+        let (mut winners, mut told) = (Vec::new(), Vec::new());
+        for task in tasks {
+            let (name, posted) = task.await.map_err(|error| format!("answering at the same time: {error}"))?;
             match posted {
-                Ok(_) => taken += 1,
-                Err(StoreError::Answered { by: Some(_), .. }) => {}
+                Ok(_) => winners.push(name.to_owned()),
+                Err(StoreError::Answered { by: Some(by), .. }) => {
+                    let receipt = by.receipt.ok_or_else(|| "nobody is named who answered first".to_owned())?;
+                    told.push((by.text, receipt.sender.sender_name().to_owned()));
+                }
                 Err(error) => return Err(format!("answering at the same time: {error}")),
             }
         }
-        equal(&taken, &1, "the number of those who answered first")?;
+        equal(&winners.len(), &1, "the number of those who answered first")?;
+        let first = winners.concat();
+        equal(&told, &vec![(first.clone(), first); 3], "what the others are told")?;
     }
     equal(
         &require_success(store.read_inbox("at once").await, "reading letters")?.len(),

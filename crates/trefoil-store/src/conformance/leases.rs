@@ -113,8 +113,14 @@ async fn claimable(store: &dyn Store) -> Result<(), String> {
     require_success(store.release_run(&lease).await, "releasing")?;
     expect(!is(49_999).await?, "a run that waits is not claimable before its time")?;
     expect(is(50_000).await?, "a run that waits is claimable at its time")?;
-    let answer =
-        InboxMessage { kind: MessageKind::Answer, key: "ask".to_owned(), value: "yes".into(), at: 1, as_of: 1 };
+    let answer = InboxMessage {
+        kind: MessageKind::Answer,
+        key: "ask".to_owned(),
+        value: "yes".into(),
+        at: 1,
+        as_of: 1,
+        sender: None,
+    };
     require_success(store.post_message("due", answer).await, "posting")?;
     expect(is(12_000).await?, "a run that waits is claimable when a letter has come")?;
     let of_due = NewRun {

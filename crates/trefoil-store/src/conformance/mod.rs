@@ -34,7 +34,7 @@ pub async fn check_store(store: Arc<dyn Store>) -> Result<(), String> {
     trefoil_runtime::conformance::check_journal(&*owner).await?;
     records::check_records(&*store).await?;
     leases::check_leases(&*store).await?;
-    inbox_messages::check_inbox_messages(&*store).await?;
+    inbox_messages::check_inbox_messages(&store).await?;
     lists::check_lists(&*store).await?;
     drafts::check_drafts(&*store).await?;
     request_index::check_request_index(&*store).await?;

@@ -31,8 +31,8 @@ impl HumanInbox for StoreInbox {
             RawRunMessage::Answer { key, text, at: given } if key == *at.key && !request.is_late(given) => Some(text),
             _ => None,
         };
-        if let Some(ReceivedMessage { what, message_ids }) = self.owner.find_message(at.run, fits).await {
-            return QuestionState::Written(what, message_ids);
+        if let Some(answer) = self.owner.find_message(at.run, fits).await {
+            return QuestionState::Written(answer);
         }
         match &self.here {
             Some(here) => here.ask_question(at, request).await,
@@ -73,6 +73,7 @@ fn received_message(posted: &PostedMessage) -> ReceivedMessage<RawRunMessage> {
     ReceivedMessage {
         what: message_meaning(posted),
         message_ids: InboxMessageIds::from_ids([InboxMessageId(posted.id)]),
+        receipt: posted.message.receipt(),
     }
 }
 

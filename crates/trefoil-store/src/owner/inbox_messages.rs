@@ -91,13 +91,15 @@ impl OwnerInbox {
     ) -> StoreResult<Option<ReceivedMessage<T>>> {
         // It may have been written just now, so this reads the store.
         let inbox = store.read_inbox(run).await?;
-        let mut found = inbox.iter().filter_map(|posted| Some((posted.id, fits(posted)?)));
-        let Some((first, what)) = found.next() else { return Ok(None) };
-        let others = found.map(|(id, _)| id);
-        Ok(Some(ReceivedMessage {
-            what,
-            message_ids: Ids::from_ids(std::iter::once(first).chain(others).map(InboxMessageId)),
-        }))
+        let (mut first, mut ids) = (None, Vec::new());
+        for posted in &inbox {
+            if let Some(what) = fits(posted) {
+                ids.push(InboxMessageId(posted.id));
+                first.get_or_insert((what, posted.message.receipt()));
+            }
+        }
+        let Some((what, receipt)) = first else { return Ok(None) };
+        Ok(Some(ReceivedMessage { what, message_ids: Ids::from_ids(ids), receipt }))
     }
 
     /// Prepares for a new run. It cannot have any messages yet, so the store need not be queried.

@@ -1,7 +1,8 @@
 //! Messages to runs, and drafts (partial answers).
 
 use tokio_postgres::Row;
-use trefoil_machine::Key;
+use tokio_postgres::error::SqlState;
+use trefoil_machine::{AnswerSender, Key};
 use trefoil_runtime::ports::Draft;
 use trefoil_template::wire::{WireForm, WireValue};
 
@@ -23,7 +24,7 @@ pub async fn post_message(
     message: &InboxMessage,
     before: EarlierTry,
 ) -> PostgresResult<u64> {
-    let InboxMessage { kind, key, value, at, as_of } = message;
+    let InboxMessage { kind, key, value, at, as_of, sender } = message;
     let value = serde_json::to_string(&WireForm(value))
         .map_err(|error| StoreError::Unwritable { seq: 0, why: error.to_string() })?;
     let (run_text, key, at) = (text(run), key.as_bytes(), int(*at));
@@ -35,6 +36,10 @@ pub async fn post_message(
             return Ok(uint(row.try_get(0)?));
         }
     }
+    let sender = match sender {
+        Some(sender) if has_senders(s).await? => Some(sender_json(sender)?),
+        _ => None,
+    };
     begin_posting(s).await?;
     // Locks the run's row, so that nothing is appended in the meantime.
     let locked = s.query_row("SELECT no FROM run WHERE id = $1 AND ended IS NULL FOR SHARE", &[&run_text]).await?;
@@ -60,9 +65,41 @@ pub async fn post_message(
         )
         .await?;
     let Some(row) = posted else { return store_error(StoreError::Ended { run: run.to_owned() }) };
+    let id: i64 = row.try_get(0)?;
+    if let Some(sender) = sender {
+        s.execute_statement("UPDATE inbox SET sender = $2 WHERE id = $1", &[&id, &sender]).await?;
+    }
     notify_available(s).await?;
     s.commit_transaction().await?;
-    Ok(uint(row.try_get(0)?))
+    Ok(uint(id))
+}
+
+fn sender_json(sender: &AnswerSender) -> Result<String, StoreError> {
+    serde_json::to_string(sender).map_err(|error| StoreError::Unwritable { seq: 0, why: error.to_string() })
+}
+
+/// Whether the table has the column for senders. To a store of an earlier build, it is added with the first message that has a sender.
+/// If this user may not change tables, or something reads the table for a long time (a backup), the answer counts without its sender.
+async fn has_senders(s: &mut PostgresSession) -> PostgresResult<bool> {
+    let known = "SELECT 1 FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
+                 WHERE n.nspname = 'trefoil' AND c.relname = 'inbox' AND a.attname = 'sender' AND NOT a.attisdropped";
+    if s.query_row(known, &[]).await?.is_some() {
+        return Ok(true);
+    }
+    s.begin_transaction().await?;
+    let add = "SET LOCAL lock_timeout TO '2s'; ALTER TABLE inbox ADD COLUMN IF NOT EXISTS sender text";
+    match s.execute_batch(add).await {
+        Ok(()) => s.commit_transaction().await.map(|()| true),
+        Err(fault) if fault.sql_state().is_some_and(may_not_add) => {
+            s.give_up().await;
+            Ok(false)
+        }
+        Err(fault) => Err(fault),
+    }
+}
+
+fn may_not_add(code: &SqlState) -> bool {
+    [SqlState::INSUFFICIENT_PRIVILEGE, SqlState::LOCK_NOT_AVAILABLE].contains(code)
 }
 
 /// Begins a transaction that adds messages.
@@ -111,7 +148,9 @@ pub async fn call_back(s: &mut PostgresSession, callers: &[(i64, String)], at: u
 
 macro_rules! select {
     () => {
-        "SELECT inbox.id, run.id, kind, key, value, at, as_of FROM inbox JOIN run ON run.no = inbox.run WHERE "
+        // A store of an earlier build has no column for senders; the row as an object has one, or none.
+        "SELECT inbox.id, run.id, kind, key, value, at, as_of, to_jsonb(inbox) ->> 'sender' \
+         FROM inbox JOIN run ON run.no = inbox.run WHERE "
     };
 }
 
@@ -139,6 +178,12 @@ fn message_from_row(row: &Row) -> PostgresResult<PostedMessage> {
     let WireValue(value) =
         serde_json::from_str(row.try_get(4)?).map_err(|error: serde_json::Error| unreadable(&error.to_string()))?;
     let key = String::from_utf8_lossy(row.try_get(3)?).into_owned();
+    let sender = match row.try_get::<_, Option<&str>>(7)? {
+        Some(sender) => {
+            Some(serde_json::from_str(sender).map_err(|error: serde_json::Error| unreadable(&error.to_string()))?)
+        }
+        None => None,
+    };
     Ok(PostedMessage {
         id,
         run: row.try_get(1)?,
@@ -148,6 +193,7 @@ fn message_from_row(row: &Row) -> PostgresResult<PostedMessage> {
             value,
             at: uint(row.try_get(5)?),
             as_of: row.try_get::<_, Option<i64>>(6)?.map_or(0, uint),
+            sender,
         },
     })
 }

@@ -104,7 +104,8 @@ CREATE TABLE inbox (
   key    bytea  NOT NULL,
   value  text   NOT NULL,  -- JSON
   at     bigint NOT NULL,
-  as_of  bigint            -- for one that answers a question: run.next as its writer saw it
+  as_of  bigint,           -- for one that answers a question: run.next as its writer saw it
+  sender text              -- JSON; missing in stores of earlier builds until a message has a sender
 );
 CREATE INDEX inbox_run ON inbox (run, id);
 

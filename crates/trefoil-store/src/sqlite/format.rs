@@ -144,11 +144,12 @@ mod tests {
     use super::*;
 
     /// Changes to the schema, and whether this build still uses the store.
-    const CHANGES: [(&str, bool); 20] = [
+    const CHANGES: [(&str, bool); 21] = [
         ("ALTER TABLE run ADD COLUMN later INTEGER NOT NULL DEFAULT 0", true),
         ("ALTER TABLE run ADD COLUMN later TEXT", true),
         ("ALTER TABLE run ADD COLUMN one TEXT; ALTER TABLE run ADD COLUMN two TEXT DEFAULT 'x-y'", true),
         ("ALTER TABLE label ADD COLUMN later TEXT", true),
+        ("ALTER TABLE inbox ADD COLUMN sender TEXT", true),
         ("CREATE TABLE later (a INTEGER PRIMARY KEY, b TEXT) STRICT", true),
         ("CREATE INDEX later ON run (program)", true),
         ("CREATE UNIQUE INDEX later ON label (value, key)", true),

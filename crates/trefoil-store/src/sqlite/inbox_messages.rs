@@ -1,7 +1,7 @@
 //! Messages to runs.
 
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
-use trefoil_machine::Key;
+use trefoil_machine::{AnswerSender, Key};
 use trefoil_template::wire::{WireForm, WireValue};
 
 use super::fault::SqliteResult;
@@ -35,13 +35,33 @@ pub fn post_message(c: &Connection, run: &str, message: &InboxMessage) -> Sqlite
             }
         }
     }
-    let InboxMessage { kind, key, value, at, as_of } = message;
+    let InboxMessage { kind, key, value, at, as_of, sender } = message;
     let as_of = if message.is_answer() { Some(int(*as_of)) } else { None };
     let value = serde_json::to_string(&WireForm(value))
         .map_err(|error| StoreError::Unwritable { seq: 0, why: error.to_string() })?;
     c.prepare_cached("INSERT INTO inbox (run, kind, key, value, at, as_of) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
         .execute(params![no, kind.name(), key, value, int(*at), as_of])?;
-    Ok(uint(c.last_insert_rowid()))
+    let id = c.last_insert_rowid();
+    if let Some(sender) = sender {
+        write_sender(c, id, sender)?;
+    }
+    Ok(uint(id))
+}
+
+/// Whether the table has the column for senders. It is added with the first message that has one, so that a store of an earlier build
+/// is used as it is, and such a build uses this one.
+fn has_senders(c: &Connection) -> SqliteResult<bool> {
+    Ok(c.prepare_cached("SELECT 1 FROM pragma_table_info('inbox') WHERE name = 'sender'")?.exists([])?)
+}
+
+fn write_sender(c: &Connection, id: i64, sender: &AnswerSender) -> SqliteResult<()> {
+    if !has_senders(c)? {
+        c.execute_batch("ALTER TABLE inbox ADD COLUMN sender TEXT")?;
+    }
+    let sender =
+        serde_json::to_string(sender).map_err(|error| StoreError::Unwritable { seq: 0, why: error.to_string() })?;
+    c.prepare_cached("UPDATE inbox SET sender = ?2 WHERE id = ?1")?.execute(params![id, sender])?;
+    Ok(())
 }
 
 /// Only callers that this run's own process does not drive get a message; that process sees the end itself.
@@ -89,8 +109,9 @@ pub fn of_owner(c: &Connection, owner: &str, after: u64) -> SqliteResult<Vec<Pos
 }
 
 fn select(c: &Connection, condition: &str, parameters: &[&dyn ToSql]) -> SqliteResult<Vec<PostedMessage>> {
+    let sender = if has_senders(c)? { "sender" } else { "NULL" };
     let sql = format!(
-        "SELECT inbox.id, run.id, kind, key, value, at, as_of FROM inbox JOIN run ON run.no = inbox.run WHERE {condition} \
+        "SELECT inbox.id, run.id, kind, key, value, at, as_of, {sender} FROM inbox JOIN run ON run.no = inbox.run WHERE {condition} \
          ORDER BY inbox.id"
     );
     let mut select = c.prepare_cached(&sql)?;
@@ -107,12 +128,18 @@ fn read(row: &Row<'_>) -> rusqlite::Result<PostedMessage> {
     let kind = kind.ok_or_else(|| unreadable("unknown kind of letter".into()))?;
     let value: String = row.get(4)?;
     let WireValue(value) = serde_json::from_str(&value).map_err(|error| unreadable(error.into()))?;
+    let sender: Option<String> = row.get(7)?;
+    let sender = match sender {
+        Some(sender) => Some(serde_json::from_str(&sender).map_err(|error| unreadable(error.into()))?),
+        None => None,
+    };
     let message = InboxMessage {
         kind,
         key: row.get(3)?,
         value,
         at: uint(row.get(5)?),
         as_of: row.get::<_, Option<i64>>(6)?.map_or(0, uint),
+        sender,
     };
     Ok(PostedMessage { id: uint(row.get(0)?), run: row.get(1)?, message })
 }

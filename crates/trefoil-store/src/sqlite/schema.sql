@@ -77,6 +77,7 @@ CREATE TABLE uses (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX uses_hash ON uses (hash);
 
+-- The first message with a sender adds the column `sender TEXT` (JSON). It is not here, because stores of earlier builds do not have it.
 CREATE TABLE inbox (
   id     INTEGER PRIMARY KEY AUTOINCREMENT,
   run    INTEGER NOT NULL REFERENCES run (no) ON DELETE CASCADE,

@@ -5,16 +5,19 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use testbed::Build;
 use trefoil_ir::{CommandCall, HumanCall, OnTimeout, Program, StepKind, ValueExpression};
-use trefoil_runtime::ports::{CallSite, CommandHost, CommandOutput, ToolError};
-use trefoil_runtime::{CommandRequest, DriverOptions as RunOptions, Ports, RunOutcome, driver};
-use trefoil_store::{InboxMessage, MessageKind, Owner, SqliteStore, Status, Store, StoreInbox, StoreOptions};
+use trefoil_machine::{AnswerSender, EntryKind};
+use trefoil_runtime::ports::{CallSite, CommandHost, CommandOutput, InboxMessageId, JournalError, ToolError};
+use trefoil_runtime::{CommandRequest, DriverOptions as RunOptions, Entry, Journal, Ports, RunOutcome, driver};
+use trefoil_store::{
+    InboxMessage, MessageKind, Owner, SqliteStore, Status, Store, StoreError, StoreInbox, StoreOptions,
+};
 use trefoil_template::Value;
 
 use crate::runs::{Counting, begin, owner, ports, until};
 use crate::world::on_both;
 
 fn letter(kind: MessageKind, key: &str, value: impl Into<Value>) -> InboxMessage {
-    InboxMessage { kind, key: key.to_owned(), value: value.into(), at: 1, as_of: 10 }
+    InboxMessage { kind, key: key.to_owned(), value: value.into(), at: 1, as_of: 10, sender: None }
 }
 
 /// Asks a person, then a model.
@@ -139,5 +142,120 @@ fn what_becomes_of_a_command_that_was_interrupted_somebody_decides() {
             assert_eq!(outcome.result.err().map(|error| error.into_data().code), wanted.map(Into::into));
             assert_eq!(store.read_inbox("r").await.unwrap(), []);
         }
+    });
+}
+
+/// Ends its process after it was given the entries of an answer, before they are stored.
+struct Dies<J>(J, tokio::sync::Notify);
+
+#[async_trait]
+impl<J: Journal> Journal for Dies<J> {
+    async fn append_entries(
+        &self,
+        run: &str,
+        entries: &[Entry],
+        message_ids: &[InboxMessageId],
+    ) -> Result<(), JournalError> {
+        if message_ids.is_empty() {
+            return self.0.append_entries(run, entries, message_ids).await;
+        }
+        self.1.notify_one();
+        std::future::pending().await
+    }
+    async fn read_entries(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
+        self.0.read_entries(run, from).await
+    }
+}
+
+/// The end of the question in a run's journal.
+async fn answer_entry(store: &SqliteStore) -> Option<EntryKind> {
+    let entries = store.read_entries("r", 0).await.unwrap();
+    let is_answer = |kind: &EntryKind| matches!(kind, EntryKind::Completed { key, .. } if key.as_str() == "ask");
+    entries.into_iter().map(|entry| entry.kind).find(is_answer)
+}
+
+#[test]
+fn an_answer_stays_open_with_its_sender_until_the_entry_that_follows_from_it_is_stored() {
+    on_both(async || {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs.db");
+        let first = owner(&path, "first");
+        let options = RunOptions { run: Some("r".to_owned()), ..RunOptions::default() };
+        let asking = with_inbox(&first, ports(Arc::default(), begin(&first, "r")));
+        driver::run(question(), Some("it".into()), asking, options).await.result.unwrap_err();
+        drop(first);
+        let store = SqliteStore::open(&path, StoreOptions::default()).unwrap();
+        until(async || store.record("r").await.unwrap().owner.is_none()).await;
+        let sender = Some(AnswerSender::new("ada", "api 203.0.113.7"));
+        let as_of = store.record("r").await.unwrap().entries;
+        let sent = InboxMessage { sender, as_of, at: 77, ..letter(MessageKind::Answer, "ask", "yes") };
+        store.post_message("r", sent.clone()).await.unwrap();
+
+        // The process has the answer, and is killed before its entry is stored.
+        let second = owner(&path, "second");
+        let dies = Arc::new(Dies(second.resume_run("r").await.unwrap(), tokio::sync::Notify::new()));
+        let killed = with_inbox(&second, ports(Arc::default(), dies.clone()));
+        tokio::select! {
+            _ = driver::resume_run(question(), "r", killed, RunOptions::default()) => panic!("the run has ended"),
+            () = dies.1.notified() => {}
+        }
+        drop(dies);
+        drop(second);
+        until(async || store.record("r").await.unwrap().owner.is_none()).await;
+        assert_eq!(answer_entry(&store).await, None);
+        let inbox: Vec<_> = store.read_inbox("r").await.unwrap().into_iter().map(|posted| posted.message).collect();
+        assert_eq!(inbox, [InboxMessage { as_of, ..sent.clone() }]);
+        // It still is the answer: another one is refused, and says whose it is.
+        let late = store.post_message("r", InboxMessage { value: "no".into(), at: 99, ..sent.clone() }).await;
+        let Err(StoreError::Answered { by: Some(by), .. }) = late else { panic!("{late:?}") };
+        assert_eq!((by.text.as_str(), &by.receipt), ("yes", &sent.receipt()));
+
+        let third = owner(&path, "third");
+        assert_eq!(
+            resume(&third, question(), Arc::default(), "r").await.result.unwrap().to_text().as_ref(),
+            "they say yes"
+        );
+        let Some(EntryKind::Completed { about, .. }) = answer_entry(&store).await else { panic!("no answer") };
+        assert_eq!(about.given_by.as_deref(), sent.receipt().as_ref());
+        assert_eq!(store.read_inbox("r").await.unwrap(), []);
+    });
+}
+
+#[test]
+fn a_store_of_an_earlier_build_gets_a_place_for_senders_with_the_first_one() {
+    on_both(async || {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs.db");
+        let store = crate::world::open(&path);
+        crate::world::create(&store, "r").await.unwrap();
+        let is_there = || {
+            let file = rusqlite::Connection::open(&path).unwrap();
+            file.prepare("SELECT sender FROM inbox").is_ok()
+        };
+        // As an earlier build has it: no message has a sender.
+        store.post_message("r", letter(MessageKind::Cancel, "", Value::Null)).await.unwrap();
+        assert!(!is_there());
+        let reader = SqliteStore::open_to_read(&path, StoreOptions::default()).unwrap();
+        assert_eq!(reader.read_inbox("r").await.unwrap()[0].message.sender, None);
+
+        let sent = InboxMessage {
+            sender: Some(AnswerSender::new("ada", "terminal")),
+            ..letter(MessageKind::Answer, "ask", "yes")
+        };
+        store.post_message("r", sent).await.unwrap();
+        assert!(is_there());
+        let fresh = SqliteStore::open_to_read(&path, StoreOptions::default()).unwrap();
+        for other in [&reader, &fresh, &crate::world::open(&path)] {
+            let inbox = other.read_inbox("r").await.unwrap();
+            let senders: Vec<_> = inbox.iter().map(|posted| posted.message.sender.clone()).collect();
+            assert_eq!(senders, [None, Some(AnswerSender::new("ada", "terminal"))]);
+        }
+        // An earlier build writes as if there were no column.
+        let file = rusqlite::Connection::open(&path).unwrap();
+        file.execute_batch(
+            "INSERT INTO inbox (run, kind, key, value, at, as_of) SELECT no, 'cancel', '', 'null', 1, NULL FROM run",
+        )
+        .unwrap();
+        assert_eq!(fresh.read_inbox("r").await.unwrap()[2].message.sender, None);
     });
 }

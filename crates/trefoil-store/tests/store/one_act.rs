@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use async_trait::async_trait;
 use testbed::Build;
 use trefoil_ir::{CommandCall, HumanCall, OnTimeout, Program, StepId, StepKind, ToolCall, ToolKind, ValueExpression};
-use trefoil_machine::{EntryKind, PreparedProgram};
+use trefoil_machine::{AnswerReceipt, AnswerSender, EntryKind, PreparedProgram};
 use trefoil_runtime::driver::{self, DriverOptions, RunOutcome};
 use trefoil_runtime::ports::{
     CallSite, CommandHost, CommandOutput, InboxMessageId, Journal, JournalError, RawSuspension, SuspendedCall,
@@ -168,7 +168,8 @@ impl Scene {
 
     async fn post(&self, sort: &Sort) {
         let as_of = self.store.record(&self.run).await.unwrap().entries;
-        let letter = InboxMessage { kind: sort.kind, key: sort.key.to_owned(), value: sort.value(), at: 1, as_of };
+        let (kind, key, value) = (sort.kind, sort.key.to_owned(), sort.value());
+        let letter = InboxMessage { kind, key, value, at: 1, as_of, sender: Some(AnswerSender::new("ada", sort.name)) };
         self.store.post_message(&self.run, letter).await.unwrap();
     }
 }
@@ -219,6 +220,15 @@ fn is_repeated(kind: &EntryKind) -> bool {
 
 fn has_ended(kind: &EntryKind) -> bool {
     matches!(kind, EntryKind::Completed { key, .. } | EntryKind::Failed { key, .. } if key.as_str() == "pay")
+}
+
+/// Who gave the answer or the decision on which an entry acts.
+fn giver(kind: &EntryKind) -> Option<AnswerReceipt> {
+    match kind {
+        EntryKind::Restarted { given_by, .. } => given_by.as_deref().cloned(),
+        EntryKind::Completed { about, .. } | EntryKind::Failed { about, .. } => about.given_by.as_deref().cloned(),
+        _ => None,
+    }
 }
 
 fn is_cancelled(kind: &EntryKind) -> bool {
@@ -304,6 +314,11 @@ async fn killed_at(store: &Arc<dyn Store>, sort: &Sort, cut: Cut) -> bool {
     assert_eq!(store.read_inbox(&scene.run).await.unwrap(), [], "{at}");
     if sort.value != "continue" {
         assert_eq!(acted(scene.entries().await, before), 1, "{at}");
+    }
+    if !matches!(sort.kind, MessageKind::Cancel) && sort.value != "continue" {
+        let all = scene.entries().await;
+        let act = all[before..].iter().find(|kind| (sort.acts)(kind)).unwrap();
+        assert_eq!(giver(act), Some(AnswerReceipt { sender: AnswerSender::new("ada", sort.name), at: 1 }), "{at}");
     }
     is_reached
 }

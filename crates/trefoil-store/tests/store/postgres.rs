@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use testbed::postgres::{PASSWORD, Server, server};
-use trefoil_machine::Entry;
+use trefoil_machine::{AnswerSender, Entry};
 use trefoil_store::{
     Blob, Claim, EntryBatch, InboxMessage, Lease, MessageKind, NewRun, RunFilter, Store, StoreDurability, StoreError,
     StoreHealth, StoreLocation, StoreOptions, conformance,
@@ -172,6 +172,7 @@ fn letters_are_not_missed_whoever_else_writes_at_the_same_time() {
                         value: "x".into(),
                         at: n,
                         as_of: 1,
+                        sender: None,
                     };
                     store.post_message("asked", message).await.unwrap();
                 }
@@ -434,6 +435,46 @@ impl Proxy {
     }
 }
 
+#[test]
+fn a_server_of_an_earlier_build_gets_a_place_for_senders_with_the_first_one() {
+    let Some(server) = server() else { return };
+    let database = server.database();
+    let url = server.address(&database);
+    on(async {
+        let store = open(&url, StoreOptions::default());
+        let now = store.clock().wall_ms();
+        begin(&*store, "asked", "host", now, now + 600_000).await;
+        let message = |key: &str, sender: &str| InboxMessage {
+            kind: MessageKind::Answer,
+            key: key.to_owned(),
+            value: "yes".into(),
+            at: 1,
+            as_of: 1,
+            sender: Some(AnswerSender::new(sender, "terminal")),
+        };
+        let senders = async || {
+            let inbox = store.read_inbox("asked").await.unwrap();
+            inbox.into_iter().map(|posted| posted.message.sender).collect::<Vec<_>>()
+        };
+        store.post_message("asked", message("a", "ada")).await.unwrap();
+        assert_eq!(senders().await, [message("a", "ada").sender]);
+        // As an earlier build has made it.
+        server.sql(&database, "ALTER TABLE trefoil.inbox DROP COLUMN sender");
+        assert_eq!(senders().await, [None]);
+        // A user who may not change tables: the answer counts, without its sender.
+        let guest = "CREATE ROLE helper LOGIN; GRANT USAGE ON SCHEMA trefoil TO helper; \
+                     GRANT ALL ON ALL TABLES IN SCHEMA trefoil TO helper";
+        server.sql(&database, guest);
+        let helper = open(&server.local_address(&database).replace("tester@", "helper@"), StoreOptions::default());
+        helper.post_message("asked", message("b", "bo")).await.unwrap();
+        assert_eq!(senders().await, [None, None]);
+        // The owner's first message with a sender adds the column, for everybody.
+        store.post_message("asked", message("c", "cy")).await.unwrap();
+        helper.post_message("asked", message("d", "di")).await.unwrap();
+        assert_eq!(senders().await, [None, None, message("c", "cy").sender, message("d", "di").sender]);
+    });
+}
+
 /// What takes long: `.ci/hunt` runs it, the gate does not.
 mod hunt {
     use super::*;
@@ -464,6 +505,7 @@ mod hunt {
                     value: "once".into(),
                     at: 5,
                     as_of: 25,
+                    sender: None,
                 };
                 store.post_message(&run, message.clone()).await.unwrap();
                 let inbox = store.read_inbox(&run).await.unwrap();

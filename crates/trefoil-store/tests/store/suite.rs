@@ -52,7 +52,11 @@ impl InboxFixture for Letters {
         };
         // If a person answers in this process, the suite tests that instead.
         *self.asked == QuestionState::Later
-            && self.elsewhere.post_message(run, InboxMessage { kind, key, value, at: 1, as_of: 1 }).await.is_ok()
+            && self
+                .elsewhere
+                .post_message(run, InboxMessage { kind, key, value, at: 1, as_of: 1, sender: None })
+                .await
+                .is_ok()
     }
     fn expected_state(&self) -> &QuestionState {
         &self.asked

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use trefoil_machine::AnswerReceipt;
 use trefoil_machine::event::AwaitedActivity;
 use trefoil_machine::guard::{CheckSubject, Verdict, VerdictRuling};
 use trefoil_runtime::{Event, EventKind, Usage};
@@ -81,7 +82,7 @@ impl RunView {
             EventKind::ModelStarted { agent, again, .. } => {
                 (agent, "agent", Some(OpenCallView::Model { counted: !again }))
             }
-            EventKind::EffectStarted { effect: effect @ "tool", detail } => {
+            EventKind::EffectStarted { effect: effect @ "tool", detail, .. } => {
                 let tool = detail.get("name").map(|name| name.to_text().to_string());
                 (effect, *effect, Some(OpenCallView::Tool(tool.unwrap_or_default())))
             }
@@ -116,6 +117,7 @@ impl RunView {
         if let EventKind::ModelStarted { model, .. } = &event.kind {
             step.model = Some(model.clone());
         }
+        step.note_giver(&event.kind);
         if is_full {
             step.calls.push(Arc::new(started(event)));
         }
@@ -131,6 +133,7 @@ impl RunView {
         let number = self.step_around(key_of(event))?;
         let step = self.step_mut(number)?;
         step.usage.add_usage(usage);
+        step.note_giver(&event.kind);
         let (mut is_end, is_inferred) = (false, !is_full && step.is_inferred);
         match &event.kind {
             EventKind::ModelFinished { answer_metadata, reused_from, .. } => {
@@ -200,11 +203,30 @@ impl RunView {
 }
 
 impl StepView {
+    /// Records who gave an answer, or decided about an unknown outcome.
+    fn note_giver(&mut self, kind: &EventKind) {
+        if let EventKind::EffectStarted { given_by: Some(given_by), .. }
+        | EventKind::EffectFinished { given_by: Some(given_by), .. }
+        | EventKind::EffectFailed { given_by: Some(given_by), .. } = kind
+        {
+            self.given_by = Some(given_by.clone());
+        }
+    }
+
     /// Records a result, reused from an earlier run or from a call. Conditions that are evaluated again are neither.
     fn came(&mut self, is_call: bool, reused: bool) {
         if is_call || reused {
             self.called |= !reused;
             self.kept = !self.called;
+        }
+    }
+}
+
+impl CallView {
+    /// Who gave its answer, or decided how it ended. Without one, who decided that it was repeated stays.
+    fn note_giver(&mut self, given_by: Option<&AnswerReceipt>) {
+        if let Some(given_by) = given_by {
+            self.given_by = Some(Box::new(given_by.clone()));
         }
     }
 }
@@ -232,7 +254,9 @@ fn started(event: &Event) -> CallView {
             },
             ..call("model")
         },
-        EventKind::EffectStarted { effect, detail } => CallView { detail: Some(detail.clone()), ..call(effect) },
+        EventKind::EffectStarted { effect, detail, given_by } => {
+            CallView { detail: Some(detail.clone()), given_by: given_by.clone(), ..call(effect) }
+        }
         EventKind::SignalWanted { prompt, .. } => {
             CallView { detail: Some(Value::from(prompt.as_str())), ..call("human") }
         }
@@ -249,11 +273,13 @@ fn ended(call: &mut CallView, kind: &EventKind) {
             call.duration_ms = Some(*duration_ms);
             call.reused_from.clone_from(reused_from);
         }
-        EventKind::EffectFinished { value, duration_ms, reused_from, .. } => {
+        EventKind::EffectFinished { value, duration_ms, reused_from, given_by, .. } => {
+            call.note_giver(given_by.as_deref());
             call.reused_from.clone_from(reused_from);
             (call.answer, call.duration_ms) = (Some(value.clone()), Some(*duration_ms));
         }
-        EventKind::EffectFailed { error, duration_ms, usage, partial, answer_metadata, .. } => {
+        EventKind::EffectFailed { error, duration_ms, usage, partial, answer_metadata, given_by, .. } => {
+            call.note_giver(given_by.as_deref());
             call.usage = *usage;
             call.partial.clone_from(partial);
             call.answer_metadata.clone_from(answer_metadata);

@@ -14,10 +14,10 @@ pub use open_wait::OpenWait;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use trefoil_machine::AnswerMetadata;
 use trefoil_machine::event::{DisplayedMessage, ItemTally, ReuseOrigin};
 use trefoil_machine::guard::Verdict;
 use trefoil_machine::key::{KeyMap, parent_key};
+use trefoil_machine::{AnswerMetadata, AnswerReceipt};
 use trefoil_runtime::{Key, RunError, RunStatus, Usage};
 use trefoil_syntax::Location;
 use trefoil_template::Value;
@@ -228,6 +228,8 @@ pub struct StepView {
     pub notes: Vec<(u64, String)>,
     /// The verdicts of guardrails and validators, with milliseconds since the start of the run.
     pub verdicts: Vec<(u64, Verdict)>,
+    /// Who gave its last answer, or decided last about what it called.
+    pub given_by: Option<Box<AnswerReceipt>>,
 }
 
 impl StepView {
@@ -266,6 +268,8 @@ pub struct CallView {
     pub usage: Option<Usage>,
     /// If nothing was called: the earlier run with the result.
     pub reused_from: Option<Box<ReuseOrigin>>,
+    /// Who gave the answer, or decided about an unknown outcome.
+    pub given_by: Option<Box<AnswerReceipt>>,
     /// When it started, in milliseconds since the start of the run.
     pub started_ms: u64,
     /// The duration in milliseconds.

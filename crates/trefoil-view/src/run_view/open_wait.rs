@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use trefoil_machine::event::{AwaitedActivity, QuestionClosure};
+use trefoil_machine::receipt::DisplayedReceipt;
 use trefoil_runtime::RunError;
 
 /// What a run waits for. Empty: it does not wait.
@@ -74,7 +75,12 @@ fn question(one: &AwaitedActivity) -> Value {
             members.insert("called_with".to_owned(), call.into());
         }
         match &one.settled {
-            Some(QuestionClosure::Answered(answer)) => members.insert("answered".to_owned(), answer.as_str().into()),
+            Some(QuestionClosure::Answered(given)) => {
+                if let Some(receipt) = &given.receipt {
+                    members.insert("given_by".to_owned(), json!(DisplayedReceipt(receipt)));
+                }
+                members.insert("answered".to_owned(), given.text.as_str().into())
+            }
             Some(QuestionClosure::Late) => members.insert("late".to_owned(), true.into()),
             None => None,
         };

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use trefoil_machine::event::DisplayedMessage;
 use trefoil_machine::guard::Verdict;
 use trefoil_machine::moment::rfc3339_ms;
+use trefoil_machine::receipt::DisplayedReceipt;
 use trefoil_runtime::{Event, EventKind, Key, RunError};
 use trefoil_syntax::SourceFiles;
 
@@ -264,6 +265,9 @@ fn step(step: &StepView, state: StepState, files: &SourceFiles, view: &RunView) 
     if step.tries > 1 {
         put("tries", step.tries.into());
     }
+    if let Some(receipt) = &step.given_by {
+        put("given_by", json!(DisplayedReceipt(receipt)));
+    }
     put("calls", step.calls.iter().map(|c| call(c, files, view)).collect());
     put("notes", step.notes.iter().map(|(at, text)| json!({"at_ms": at, "text": text})).collect());
     if !step.verdicts.is_empty() {
@@ -307,6 +311,7 @@ fn call(call: &CallView, files: &SourceFiles, view: &RunView) -> Value {
     put("error", json!(call.error.as_ref().map(|e| error(e, files))));
     put("usage", json!(call.usage));
     put("reused_from", json!(call.reused_from));
+    put("given_by", json!(call.given_by.as_deref().map(DisplayedReceipt)));
     put("started_ms", json!(call.started_ms));
     put("duration_ms", json!(call.duration_ms));
     Value::Object(all)

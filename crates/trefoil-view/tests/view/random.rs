@@ -5,6 +5,7 @@ use std::sync::Arc;
 use trefoil_machine::event::{AwaitedActivity, DisplayedMessage, ItemTally, ReuseOrigin};
 use trefoil_machine::guard::{CheckSubject, Verdict};
 use trefoil_machine::request::MessageRole;
+use trefoil_machine::{AnswerReceipt, AnswerSender};
 use trefoil_runtime::{Event, EventKind, Key, RunError, Usage};
 use trefoil_template::Value;
 
@@ -70,6 +71,16 @@ fn usage(numbers: &mut Numbers) -> Usage {
     Usage { input_tokens: numbers.below(99), output_tokens: numbers.below(99), ..Usage::default() }
 }
 
+fn given_by(numbers: &mut Numbers) -> Option<Box<AnswerReceipt>> {
+    if numbers.below(2) == 0 {
+        return None;
+    }
+    Some(Box::new(AnswerReceipt {
+        sender: AnswerSender::new(numbers.one(&["ada", "bo"]), "terminal"),
+        at: numbers.below(9),
+    }))
+}
+
 fn kind(numbers: &mut Numbers) -> EventKind {
     match numbers.below(24) {
         0 => EventKind::RunStarted {
@@ -121,13 +132,15 @@ fn kind(numbers: &mut Numbers) -> EventKind {
         },
         15 => {
             let detail = Value::parse(r#"{"name": "pay", "arguments": {"cents": 5}}"#).unwrap();
-            EventKind::EffectStarted { effect: numbers.one(&["tool", "command", "decide", "timer"]), detail }
+            let effect = numbers.one(&["tool", "command", "decide", "timer"]);
+            EventKind::EffectStarted { effect, detail, given_by: given_by(numbers) }
         }
         16 => EventKind::EffectFinished {
             value: "done".into(),
             duration_ms: 4,
             reused_from: reused(numbers),
             called: None,
+            given_by: given_by(numbers),
         },
         17 => EventKind::EffectFailed {
             error: error(numbers),
@@ -136,6 +149,7 @@ fn kind(numbers: &mut Numbers) -> EventKind {
             partial: None,
             answer_metadata: Box::default(),
             called: None,
+            given_by: given_by(numbers),
         },
         18 => EventKind::RetryScheduled { attempt: 2 + numbers.below(2) as u32, delay_ms: 5, error: error(numbers) },
         19 => EventKind::ValidationFailed { iteration: 1, reason: "too short".to_owned() },

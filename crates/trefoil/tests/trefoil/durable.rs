@@ -112,7 +112,8 @@ fn a_question_waits_in_the_store_for_its_answer() {
         let answer = waiting.accepts.first().cloned().unwrap_or_else(|| "yes".to_owned());
         let key = waiting.key.to_string();
         let as_of = store(&folder).record(&id).await.unwrap().entries;
-        let letter = InboxMessage { kind: MessageKind::Answer, key, value: answer.as_str().into(), at: 1, as_of };
+        let (kind, value) = (MessageKind::Answer, answer.as_str().into());
+        let letter = InboxMessage { kind, key, value, at: 1, as_of, sender: None };
         store(&folder).post_message(&id, letter).await.unwrap();
         let outcome = engine().resume_run(&id).await.unwrap().wait_outcome().await;
         assert!(outcome.result.is_ok(), "{:?}", outcome.result);

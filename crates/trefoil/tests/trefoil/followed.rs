@@ -44,10 +44,10 @@ async fn a_run_is_followed_and_answered_by_others_than_drive_it() {
             if let EventKind::RunSuspended { .. } = event.kind {
                 let waiting = others.waiting_steps(&followed).await.unwrap();
                 let question = waiting.first().unwrap();
-                let refused = others.answer_question(&followed, question, "perhaps").await;
+                let refused = others.answer_question(&followed, question, "perhaps", None).await;
                 assert!(matches!(refused, Err(AnswerRefusal::NotAccepted(words)) if words == ["yes", "no"]));
-                others.answer_question(&followed, question, " Yes").await.unwrap();
-                let late = others.answer_question(&followed, question, "no").await;
+                others.answer_question(&followed, question, " Yes", None).await.unwrap();
+                let late = others.answer_question(&followed, question, "no", None).await;
                 assert!(matches!(late, Err(AnswerRefusal::Settled(Some(_)))), "{late:?}");
             }
             kinds.push(event.kind.name());

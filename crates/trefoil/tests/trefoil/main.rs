@@ -8,6 +8,7 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod answered;
 mod blocks;
 mod codes;
 mod durable;

@@ -26,6 +26,7 @@ use crate::event::EventKind;
 use crate::journal::{ActivityMetadata, CalledRun, Entry, EntryKind, LostModelCall, ResumeChanges, RunStart, VERSION};
 use crate::key::{ContentKey, Key, KeyMap, own_step, without_try};
 use crate::private::PrivateValue;
+use crate::receipt::AnswerReceipt;
 use crate::request::{Activity, Request, Usage};
 
 /// A run in the state at the end of its journal.
@@ -90,8 +91,8 @@ impl Machine {
 pub enum ReplayNotice<'a> {
     /// The machine emitted an event, which the watcher may take.
     Noted(&'a mut MachineEvent),
-    /// An activity was started, or requested again by a process that resumed the run.
-    Began(&'a Activity),
+    /// An activity was started, or requested again by a process that resumed the run; and who decided that it is repeated.
+    Began(&'a Activity, Option<&'a AnswerReceipt>),
     /// It ended.
     Ended(&'a Activity, &'a Result<PrivateValue, RunError>, &'a ActivityMetadata),
     /// Another process resumed the run, and perhaps set another source of answers: see [`RunStart::answers`].
@@ -284,7 +285,7 @@ impl Replay {
                 let answers = changes.models.as_ref().map(|models| models.answers.as_str());
                 watcher.observe_notice(self.work_time(), ReplayNotice::Resumed(*execution, answers));
                 for activity in self.under_way().filter(|a| matches!(a.request, Request::Human(_))) {
-                    watcher.observe_notice(self.work_time(), ReplayNotice::Began(activity));
+                    watcher.observe_notice(self.work_time(), ReplayNotice::Began(activity, None));
                 }
                 if let Some(models) = &changes.models {
                     self.answers.clone_from(&models.answers);
@@ -295,12 +296,12 @@ impl Replay {
             EntryKind::Reopened { .. } => {
                 Err(differs(format!("entry {} reopens the run: it has to be replayed from its start", entry.seq)))
             }
-            EntryKind::Restarted { key } => {
+            EntryKind::Restarted { key, given_by } => {
                 self.catch_up(watcher);
                 let Some(RequestedActivity { activity, .. }) = self.asked.get(key) else {
                     return Err(differs(format!("entry {} starts `{key}` again, which is not in progress", entry.seq)));
                 };
-                watcher.observe_notice(self.work_time(), ReplayNotice::Began(activity));
+                watcher.observe_notice(self.work_time(), ReplayNotice::Began(activity, given_by.as_deref()));
                 let output = self.machine.restart_effect(key, entry.at_ms);
                 self.take(output, watcher);
                 Ok(())
@@ -360,7 +361,7 @@ impl Replay {
         let at = self.work_time();
         if let Some(asked) = self.asked.get_mut(key) {
             self.machine.mark_begun(&asked.activity);
-            watcher.observe_notice(at, ReplayNotice::Began(&asked.activity));
+            watcher.observe_notice(at, ReplayNotice::Began(&asked.activity, None));
             asked.recorded = Some(recorded);
         } else if let Some(cancelled) = self.cancelled.get_mut(key) {
             cancelled.open = true;
@@ -496,7 +497,7 @@ impl Replay {
         match (asked, recorded) {
             (Some(activity), Some(recorded)) => {
                 if about.is_reused() {
-                    watcher.observe_notice(at, ReplayNotice::Began(&activity));
+                    watcher.observe_notice(at, ReplayNotice::Began(&activity, None));
                     self.machine.not_made(&activity);
                 }
                 if about.from.is_none() {

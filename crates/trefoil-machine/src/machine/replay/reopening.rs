@@ -240,7 +240,7 @@ impl ReplayRebuild {
                 replay.machine.apply_changes(&prices);
                 Ok(())
             }
-            EntryKind::Restarted { key } => {
+            EntryKind::Restarted { key, given_by: _ } => {
                 replay.catch_up(active);
                 let output = replay.machine.restart_effect(key, entry.at_ms);
                 replay.take(output, active);
@@ -354,7 +354,7 @@ impl ReplayRebuild {
             watcher.observe_notice(replay.work_time(), super::ReplayNotice::Noted(&mut noted));
         }
         for activity in replay.under_way().filter(|a| matches!(a.request, Request::Human(_))) {
-            watcher.observe_notice(replay.work_time(), super::ReplayNotice::Began(activity));
+            watcher.observe_notice(replay.work_time(), super::ReplayNotice::Began(activity, None));
         }
         let mut keys = Vec::new();
         for asked in replay.asked.values() {

@@ -3,12 +3,14 @@
 
 use std::sync::Arc;
 
+use trefoil_machine::deadline::AnswerDeadline;
 use trefoil_machine::error::RunError;
 use trefoil_machine::event::{
-    AnswerDeadline, AnswerMetadata, AwaitedActivity, DisplayedMessage, EventKind, FailedModelCall, QuestionClosure,
+    AnswerMetadata, AwaitedActivity, DisplayedMessage, EventKind, FailedModelCall, QuestionClosure,
 };
 use trefoil_machine::guard::Verdict;
 use trefoil_machine::journal::ActivityMetadata;
+use trefoil_machine::receipt::{AnswerReceipt, GivenAnswer};
 use trefoil_machine::request::ModelToolCall;
 use trefoil_template::Value;
 
@@ -46,9 +48,16 @@ pub fn mask_event(mut kind: EventKind, mask: &Mask) -> EventKind {
             partial.iter_mut().for_each(|partial| mask.mask_string(partial));
             mask.mask_metadata(answer_metadata);
         }
-        E::EffectStarted { effect: _, detail } => mask.mask_member(detail),
-        E::EffectFinished { value, duration_ms: _, reused_from: _, called: _ } => mask.mask_member(value),
-        E::EffectFailed { error, duration_ms: _, usage: _, partial, answer_metadata, called: _ } => {
+        E::EffectStarted { effect: _, detail, given_by } => {
+            mask.mask_member(detail);
+            mask.mask_receipt(given_by.as_deref_mut());
+        }
+        E::EffectFinished { value, duration_ms: _, reused_from: _, called: _, given_by } => {
+            mask.mask_member(value);
+            mask.mask_receipt(given_by.as_deref_mut());
+        }
+        E::EffectFailed { error, duration_ms: _, usage: _, partial, answer_metadata, called: _, given_by } => {
+            mask.mask_receipt(given_by.as_deref_mut());
             mask.mask_failure(error);
             partial.iter_mut().for_each(|partial| mask.mask_string(partial));
             mask.mask_metadata(answer_metadata);
@@ -97,6 +106,15 @@ impl Mask {
 
     fn mask_optional(&self, value: &mut Option<Value>) {
         value.iter_mut().for_each(|value| self.mask_member(value));
+    }
+
+    /// Who gave an answer.
+    fn mask_receipt(&self, receipt: Option<&mut AnswerReceipt>) {
+        if let Some(AnswerReceipt { sender, at: _ }) = receipt {
+            for text in sender.texts_mut() {
+                self.mask_string(text);
+            }
+        }
     }
 
     /// The answer that is used after the end of the time.
@@ -152,7 +170,9 @@ impl Mask {
             partial,
             sent,
             tools: _,
+            given_by,
         } = about;
+        self.mask_receipt(given_by.as_deref_mut());
         self.mask_metadata(answer_metadata);
         warnings.iter_mut().chain(partial).chain(sent).for_each(|text| self.mask_string(text));
         verdicts.iter_mut().flatten().for_each(|verdict| self.mask_verdict(verdict));
@@ -186,8 +206,9 @@ impl Mask {
         }
         self.mask_optional(call);
         why.iter_mut().for_each(|why| self.mask_failure(why));
-        if let Some(QuestionClosure::Answered(answer)) = settled {
-            self.mask_string(answer);
+        if let Some(QuestionClosure::Answered(GivenAnswer { text, receipt })) = settled {
+            self.mask_string(text);
+            self.mask_receipt(receipt.as_mut());
         }
     }
 }
@@ -197,12 +218,17 @@ mod tests {
     use trefoil_machine::event::EventKind as E;
     use trefoil_machine::guard::CheckSubject;
     use trefoil_machine::key::Key;
+    use trefoil_machine::receipt::AnswerSender;
     use trefoil_machine::request::MessageRole;
 
     use super::super::mask::KnownValues;
     use super::*;
 
     const TOKEN: &str = "hunter22";
+
+    fn receipt() -> AnswerReceipt {
+        AnswerReceipt { sender: AnswerSender::new(TOKEN, TOKEN), at: 0 }
+    }
 
     fn shown(kind: EventKind) -> String {
         let mut known = KnownValues::default();
@@ -242,8 +268,9 @@ mod tests {
             deadline: deadline(),
             why: Some(Box::new(error())),
             calls: Vec::new(),
-            settled: Some(QuestionClosure::Answered(TOKEN.to_owned())),
+            settled: Some(QuestionClosure::Answered(GivenAnswer { text: TOKEN.to_owned(), receipt: Some(receipt()) })),
         };
+        let given_by = || Some(Box::new(receipt()));
         let verdict = Verdict {
             why: TOKEN.to_owned(),
             from: vec![TOKEN.into()],
@@ -277,7 +304,10 @@ mod tests {
                 partial: Some(TOKEN.to_owned()),
                 answer_metadata: Box::new(metadata()),
                 called: None,
+                given_by: given_by(),
             },
+            E::EffectStarted { effect: "tool", detail: value(), given_by: given_by() },
+            E::EffectFinished { value: value(), duration_ms: 0, reused_from: None, called: None, given_by: given_by() },
             E::Verdict(verdict),
             E::SignalWanted {
                 label: "s".to_owned(),

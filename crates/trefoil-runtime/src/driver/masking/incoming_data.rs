@@ -10,6 +10,7 @@ use trefoil_machine::error::RunError;
 use trefoil_machine::event::AnswerMetadata;
 use trefoil_machine::guard::Verdict;
 use trefoil_machine::journal::ActivityMetadata;
+use trefoil_machine::receipt::AnswerReceipt;
 use trefoil_machine::request::{Activity, Request, Usage};
 use trefoil_template::Value;
 
@@ -91,7 +92,7 @@ impl MaskingLayer {
         activity: Option<&Activity>,
         decided: ReceivedMessage<RawDecision>,
     ) -> ReceivedMessage<OutcomeDecision> {
-        let ReceivedMessage { what, message_ids } = decided;
+        let ReceivedMessage { what, message_ids, receipt } = decided;
         let what = match what {
             RawDecision::Retry => OutcomeDecision::Retry,
             RawDecision::Fail => OutcomeDecision::Fail,
@@ -101,7 +102,17 @@ impl MaskingLayer {
                 OutcomeDecision::Done(self.mask_incoming(value))
             }
         };
-        ReceivedMessage { what, message_ids }
+        ReceivedMessage { what, message_ids, receipt: self.mask_receipt(receipt) }
+    }
+
+    /// Who gave an answer.
+    fn mask_receipt(&self, mut receipt: Option<AnswerReceipt>) -> Option<AnswerReceipt> {
+        if let Some(receipt) = &mut receipt {
+            for text in receipt.sender.texts_mut() {
+                *text = self.mask_text(text);
+            }
+        }
+        receipt
     }
 
     /// A message.
@@ -110,7 +121,7 @@ impl MaskingLayer {
         received: ReceivedMessage<RawRunMessage>,
         run: &RunCoordinator,
     ) -> ReceivedMessage<RunMessage> {
-        let ReceivedMessage { what, message_ids } = received;
+        let ReceivedMessage { what, message_ids, receipt } = received;
         let what = match what {
             RawRunMessage::Cancel => RunMessage::Cancel,
             RawRunMessage::Continue(run) => RunMessage::Continue(run),
@@ -124,7 +135,7 @@ impl MaskingLayer {
             }
             RawRunMessage::Unknown => RunMessage::Unknown,
         };
-        ReceivedMessage { what, message_ids }
+        ReceivedMessage { what, message_ids, receipt: self.mask_receipt(receipt) }
     }
 }
 
