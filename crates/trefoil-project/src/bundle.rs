@@ -164,6 +164,7 @@ pub async fn load_run_program(
 }
 
 /// Where the files of a stored run come from.
+#[derive(Debug, Clone)]
 pub enum FileOrigin {
     /// From the disk: they are as they were when the run started. The file of its entry.
     Disk(PathBuf),

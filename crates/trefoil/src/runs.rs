@@ -11,6 +11,7 @@ pub use trefoil_host::reuse::{
     EditPreview, EditedRun, NewResults, ReuseRequest, StepDecisions, asked_again, preview_edit, preview_fork,
     preview_with_its_models,
 };
+pub use trefoil_host::stored_runs::{OpenQuestion, QuestionFilter, QuestionPage};
 pub use trefoil_machine::event::AwaitedActivity;
 pub use trefoil_machine::receipt::GivenAnswer;
 pub use trefoil_machine::{AnswerReceipt, DifferenceKind, ReplayDifference};

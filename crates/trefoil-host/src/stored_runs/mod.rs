@@ -3,8 +3,10 @@
 
 mod answer_posting;
 mod cancellation;
+mod open_questions;
 mod run_follower;
 mod unreadable_run;
+mod wait_cache;
 mod waiting_steps;
 
 use std::sync::Arc;
@@ -12,15 +14,17 @@ use std::sync::Arc;
 use trefoil_machine::AnswerSender;
 use trefoil_machine::event::AwaitedActivity;
 use trefoil_runtime::EventSink;
-use trefoil_store::{Record, Store};
+use trefoil_store::{Record, RunCursor, Store};
 
 use crate::durable::{StoredRun, with_called_usage};
 use trefoil_project::error::Result;
 
 pub use answer_posting::{AnswerRefusal, post_answer};
 pub use cancellation::{RunCancellation, cancel_run};
+pub use open_questions::{OpenQuestion, QuestionFilter, QuestionPage, open_questions};
 pub use run_follower::RunFollower;
 pub use unreadable_run::UnreadableRun;
+pub use wait_cache::WaitCache;
 pub use waiting_steps::{send_run_events, waiting_steps, waiting_steps_with_events};
 
 /// The runs in a store. They may be driven by this process or by others.
@@ -30,12 +34,13 @@ pub use waiting_steps::{send_run_events, waiting_steps, waiting_steps_with_event
 #[derive(Clone)]
 pub struct Runs {
     store: Arc<dyn Store>,
+    cache: Arc<WaitCache>,
 }
 
 impl Runs {
     /// Those of a store.
     pub fn new(store: Arc<dyn Store>) -> Self {
-        Self { store }
+        Self { store, cache: Arc::default() }
     }
     /// The store, which lists runs, reads their journals and deletes them.
     pub fn store(&self) -> &Arc<dyn Store> {
@@ -60,6 +65,21 @@ impl Runs {
     pub async fn waiting_steps(&self, run: &str) -> Result<Vec<AwaitedActivity>> {
         let record = self.store.record(run).await?;
         Ok(waiting_steps(&self.store, &record).await?)
+    }
+    /// The open questions of all runs, by the start of their runs, newest first. `after`: the end of an earlier page. A page ends with a
+    /// whole run, so it may have a few more questions than `limit`; it may also have fewer, although there is another one. What was
+    /// read of a run that waits is kept in memory until its journal grows; clones share it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`](trefoil_project::Error::Store).
+    pub async fn open_questions(
+        &self,
+        filter: &QuestionFilter,
+        after: Option<RunCursor>,
+        limit: usize,
+    ) -> Result<QuestionPage> {
+        open_questions(&self.store, &self.cache, filter, after, limit).await
     }
     /// Sends the events of a run so far to a sink, from its journal and with their original numbers. Nothing is called.
     ///

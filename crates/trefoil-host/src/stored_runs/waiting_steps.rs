@@ -13,6 +13,7 @@ use trefoil_store::{InboxMessage, Record, Status, Store};
 use trefoil_view::run_view::{OpenCallView, RunView, ViewDetail};
 
 use super::UnreadableRun;
+use super::wait_cache::WaitCache;
 use crate::durable::{StoredRun, last_call_run, last_state, send_history, suspension_reason};
 use crate::engine::all_sinks;
 use trefoil_runtime::locks::lock;
@@ -41,6 +42,28 @@ pub async fn waiting_steps(store: &Arc<dyn Store>, record: &Record) -> Result<Ve
     waiting_steps_with_events(store, record, Arc::new(NoEvents)).await
 }
 
+/// The same. A run whose journal has not grown since it was last read is not read again.
+///
+/// # Errors
+///
+/// If the run cannot be read.
+pub(super) async fn known_waiting_steps(
+    store: &Arc<dyn Store>,
+    record: &Record,
+    cache: &WaitCache,
+) -> Result<Vec<AwaitedActivity>, UnreadableRun> {
+    let waiting = match cache.find_steps(record) {
+        Some(known) => known,
+        None => {
+            let stored = StoredRun::read_with_flow(&**store, &record.run, Some(cache.known_flows())).await?;
+            let read = own_waiting_steps(store, record, &stored, Arc::new(NoEvents)).await?;
+            cache.keep_steps(record, &read);
+            read
+        }
+    };
+    with_other_state(store, record, waiting, Some(cache)).await
+}
+
 /// The same, and sends the run's events to a sink.
 ///
 /// # Errors
@@ -53,6 +76,17 @@ pub async fn waiting_steps_with_events(
 ) -> Result<Vec<AwaitedActivity>, UnreadableRun> {
     let stored = StoredRun::read_run(&**store, &record.run).await?;
     let waiting = own_waiting_steps(store, record, &stored, events).await?;
+    with_other_state(store, record, waiting, None).await
+}
+
+/// The own waiting steps of a run, with what its journal does not tell: the answers in its inbox, the time, and what the runs wait for
+/// that its tool calls have started.
+async fn with_other_state(
+    store: &Arc<dyn Store>,
+    record: &Record,
+    waiting: Vec<AwaitedActivity>,
+    cache: Option<&WaitCache>,
+) -> Result<Vec<AwaitedActivity>, UnreadableRun> {
     let messages = if waiting.is_empty() { Vec::new() } else { store.read_inbox(&record.run).await? };
     let now_ms = store.clock().wall_ms();
     let mut all = Vec::new();
@@ -60,7 +94,7 @@ pub async fn waiting_steps_with_events(
     let mut called_steps = Vec::new();
     for step in waiting {
         if let Some(called_run) = &step.run {
-            match Box::pin(called_run_steps(store, called_run, &step)).await? {
+            match Box::pin(called_run_steps(store, called_run, &step, cache)).await? {
                 Some(steps) => called_steps.extend(steps.into_iter().map(|called| (step.key.clone(), called))),
                 None => all.push(step),
             }
@@ -73,6 +107,7 @@ pub async fn waiting_steps_with_events(
     // If a called run has reached a limit that can be raised, the new limit must also be enough for what this run does afterwards.
     let mut needed_afterwards = UsedAmounts::default();
     if called_steps.iter().any(|(_, step)| has_limit_to_raise(step)) {
+        let stored = StoredRun::read_run(&**store, &record.run).await?;
         let state = last_state(store.clone(), &stored).await;
         let state = state.map_err(|error| UnreadableRun::of_journal(error, &stored))?;
         needed_afterwards = state.machine.still_needed(None);
@@ -139,12 +174,16 @@ async fn called_run_steps(
     store: &Arc<dyn Store>,
     run: &str,
     call: &AwaitedActivity,
+    cache: Option<&WaitCache>,
 ) -> Result<Option<Vec<AwaitedActivity>>, UnreadableRun> {
     let Ok(record) = store.record(run).await else { return Ok(None) };
     if record.status.is_end() {
         return Ok(Some(Vec::new()));
     }
-    let mut steps = waiting_steps(store, &record).await?;
+    let mut steps = match cache {
+        Some(cache) => known_waiting_steps(store, &record, cache).await?,
+        None => waiting_steps(store, &record).await?,
+    };
     // It waits, but asks nothing: it stopped, for example at a limit.
     if steps.is_empty()
         && let Some(why) = suspension_reason(&**store, &record).await?

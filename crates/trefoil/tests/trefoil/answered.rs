@@ -1,13 +1,15 @@
-//! Answers of people: who gave them, from where and when; which of two counts.
+//! Answers of people: who gave them, from where and when; which of two counts; and all questions that are open.
 
 use std::sync::Arc;
 
 use trefoil::ports::{CallSite, HumanInbox, HumanRequest, QuestionState};
-use trefoil::runs::AwaitedActivity;
-use trefoil::store::{SqliteStore, Status, Store, StoreOptions};
+use trefoil::runs::{AwaitedActivity, QuestionFilter, QuestionPage};
+use trefoil::store::{RunCursor, SqliteStore, Status, Store, StoreOptions};
 use trefoil::{AnswerRefusal, AnswerSender, Engine, EventKind, Flow, Runs};
 use trefoil_machine::event::QuestionClosure;
 use trefoil_machine::{AnswerReceipt, EntryKind};
+use trefoil_project::settings::{FlowTool, Settings};
+use trefoil_project::target::LoadTarget;
 use trefoil_runtime::ports::CollectEvents;
 use trefoil_view::run_view::{RunView, ViewDetail};
 
@@ -229,4 +231,85 @@ async fn only_what_the_question_accepts_approves() {
     }
     assert_eq!(scene.question(&run).await.step, "ASK");
     assert_eq!(scene.runs.record(&run).await.unwrap().status, Status::Waiting);
+}
+
+async fn all_pages(runs: &Runs, filter: &QuestionFilter, limit: usize) -> Vec<(String, String)> {
+    let (mut all, mut after): (_, Option<RunCursor>) = (Vec::new(), None);
+    loop {
+        let page: QuestionPage = runs.open_questions(filter, after, limit).await.unwrap();
+        assert!(page.unreadable.is_empty());
+        all.extend(page.questions.into_iter().map(|open| (open.record.run.clone(), open.question.step)));
+        after = page.next;
+        if after.is_none() {
+            return all;
+        }
+    }
+}
+
+#[tokio::test]
+async fn open_questions_are_listed_over_all_runs_until_they_are_answered() {
+    let scene = Scene::new();
+    let other = GATE.replace("name: gate", "name: door");
+    let (first, second) = (scene.waiting(GATE).await, scene.waiting(&other).await);
+    let third = scene.waiting(GATE).await;
+    scene.runs.store().set_label(&third, "person", Some("ada")).await.unwrap();
+    let finished = scene.engine.clone().answer("ASK", "yes").answer("DONE", "here");
+    let run = finished.submit_run(&Flow::from_text("gate.yaml", GATE).unwrap(), ()).await.unwrap();
+    finished.resume_run(&run).await.unwrap().wait_outcome().await.result.unwrap();
+
+    let asks = |run: &str| (run.to_owned(), "ASK".to_owned());
+    let everything = QuestionFilter::default();
+    for limit in [1, 2, 100] {
+        let all = all_pages(&scene.runs, &everything, limit).await;
+        assert_eq!(all, [asks(&third), asks(&second), asks(&first)], "{limit} at a time");
+    }
+    let flow = QuestionFilter { flow: Some("door".to_owned()), ..QuestionFilter::default() };
+    assert_eq!(all_pages(&scene.runs, &flow, 10).await, [asks(&second)]);
+    let of_run = QuestionFilter { run: Some(first.clone()), ..QuestionFilter::default() };
+    assert_eq!(all_pages(&scene.runs, &of_run, 10).await, [asks(&first)]);
+    let label = QuestionFilter { label: Some(("person".to_owned(), "ada".to_owned())), ..QuestionFilter::default() };
+    assert_eq!(all_pages(&scene.runs, &label, 10).await, [asks(&third)]);
+    let both = QuestionFilter { run: Some(first.clone()), ..flow };
+    assert_eq!(all_pages(&scene.runs, &both, 10).await, []);
+
+    // Answered, so not open any more, although the run has not continued yet; then its next question.
+    let question = scene.question(&second).await;
+    Runs::new(opened(&scene.folder)).answer_question(&second, &question, "yes", sender("ada")).await.unwrap();
+    assert_eq!(all_pages(&scene.runs, &everything, 10).await, [asks(&third), asks(&first)]);
+    scene.drive(&second).await;
+    let goes_on = (second.clone(), "DONE".to_owned());
+    assert_eq!(all_pages(&scene.runs, &everything, 10).await, [asks(&third), goes_on, asks(&first)]);
+    // A run that is deleted asks nothing.
+    scene.runs.cancel_run(&third).await.unwrap();
+    let now = scene.runs.store().clock().wall_ms();
+    scene.runs.store().delete_run(&third, now).await.unwrap();
+    assert_eq!(all_pages(&scene.runs, &everything, 10).await.len(), 2);
+}
+
+const ASKER: &str = "id: asker\nkind: tool\ntool: { kind: local, name: gate, params: {} }\n";
+
+#[tokio::test]
+async fn the_question_of_a_called_run_is_listed_once_with_the_run_that_was_started() {
+    let scene = Scene::new();
+    let (gate, asker) = (scene.folder.path().join("gate.yaml"), Flow::from_text("asker.yaml", ASKER).unwrap());
+    std::fs::write(&gate, GATE).unwrap();
+    let flow = LoadTarget::parse(gate.to_str().unwrap());
+    let flows = vec![FlowTool { name: "gate".to_owned(), description: None, flow }];
+    let engine = scene.engine.clone().settings(Settings { flows, ..Settings::default() });
+    let run = engine.submit_run(&asker, ()).await.unwrap();
+    assert!(engine.resume_run(&run).await.unwrap().wait_outcome().await.suspended);
+    let page = scene.runs.open_questions(&QuestionFilter::default(), None, 10).await.unwrap();
+    let [open] = &page.questions[..] else { panic!("{page:?}") };
+    assert_eq!((open.record.run.as_str(), open.question.step.as_str()), (run.as_str(), "ASK"));
+    let called = open.question.run.clone().unwrap();
+    // Asked for by its own flow, it is that of the called run.
+    let flow = QuestionFilter { flow: Some("gate".to_owned()), ..QuestionFilter::default() };
+    let page = scene.runs.open_questions(&flow, None, 10).await.unwrap();
+    let [own] = &page.questions[..] else { panic!("{page:?}") };
+    assert_eq!((own.record.run.as_str(), own.question.run.as_ref()), (called.as_str(), None));
+    // Either is answered.
+    scene.runs.answer_question(&open.record.run, &open.question, "yes", sender("ada")).await.unwrap();
+    let late = scene.runs.answer_question(&own.record.run, &own.question, "no", sender("bo")).await;
+    assert!(matches!(late, Err(AnswerRefusal::Settled(Some(_)))), "{late:?}");
+    assert!(scene.runs.open_questions(&QuestionFilter::default(), None, 10).await.unwrap().questions.is_empty());
 }
