@@ -239,6 +239,22 @@ pub enum StoreError {
         /// Why not.
         why: String,
     },
+    /// A document cannot be written as it is.
+    #[error("a document of `{collection}` cannot be written: {why}")]
+    Document {
+        /// Its collection.
+        collection: String,
+        /// Why not.
+        why: String,
+    },
+    /// It lacks a table that an earlier build did not have, and this process could not add it.
+    #[error("the store `{}` has no table for documents: an earlier version created it, and {why}", path.display())]
+    Lacking {
+        /// The store.
+        path: PathBuf,
+        /// Why it was not added.
+        why: &'static str,
+    },
     /// A cursor that is not from this store.
     #[error("`{cursor}` is not a cursor of this list")]
     Cursor {
@@ -309,11 +325,17 @@ impl StoreError {
             Self::NotHeld { .. } => "another process is continuing it",
             Self::Exists { .. } => "choose a file that does not exist",
             Self::Entry { .. } => "look for what is damaged",
+            Self::Lacking { path, .. } if is_server(path) => {
+                "let the owner of its tables run `trefoil store migrate` with this version, and then \
+                 `GRANT ALL ON ALL TABLES IN SCHEMA trefoil TO ...` for the other users"
+            }
+            Self::Lacking { .. } => "free space on its disk, and open it again",
             Self::Answered { .. } => "see what the run waits for now",
             Self::RunExists { .. }
             | Self::Ended { .. }
             | Self::Sequence { .. }
             | Self::Unwritable { .. }
+            | Self::Document { .. }
             | Self::Cursor { .. }
             | Self::Closed => return None,
         })

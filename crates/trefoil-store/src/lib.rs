@@ -16,12 +16,15 @@
 //! machine. A run's entries, figures and status change in one transaction, and only the holder of its lease can change
 //! them.
 
+mod additions;
 mod address;
 mod audit;
 mod batch;
 mod blob;
+mod document;
 mod error;
 mod inbox;
+mod label;
 mod lease;
 mod list;
 mod location;
@@ -39,10 +42,12 @@ pub mod sqlite;
 pub use address::{ServerAddress, without_password};
 pub use batch::{EntryBatch, StoredEntry};
 pub use blob::{Blob, ContentHash, INLINE};
+pub use document::Document;
 pub use error::{StoreError, StoreResult};
 pub use inbox::{InboxMessage, MessageKind, PostedMessage};
+pub use label::{LabelFault, RESERVED_LABEL, check_labels, check_user_labels, parse_label};
 pub use lease::{Claim, ClaimShare, Lease};
-pub use list::{RunCursor, RunFilter, RunPage};
+pub use list::{RunCursor, RunFilter, RunPage, SpendingFilter};
 pub use location::StoreLocation;
 pub use owner::{LeasedRun, Owner, StoreInbox};
 pub use port::{NewRun, Store};

@@ -11,11 +11,12 @@ use trefoil_runtime::ports::{Draft, SystemClock};
 
 use crate::batch::EntryBatch;
 use crate::blob::{Blob, ContentHash};
+use crate::document::Document;
 use crate::error::StoreResult;
 use crate::inbox::{InboxMessage, PostedMessage};
 use crate::lease::{Claim, ClaimShare, Lease};
-use crate::list::{RunCursor, RunFilter, RunPage};
-use crate::record::{Content, Record, Status};
+use crate::list::{RunCursor, RunFilter, RunPage, SpendingFilter};
+use crate::record::{Content, Record, RunSpending, Status};
 use crate::upkeep::{PruneResult, RunRetention, StoreHealth, StoreSize};
 
 /// A new run to store.
@@ -25,7 +26,8 @@ pub struct NewRun {
     pub run: String,
     /// The run that started it.
     pub parent: Option<String>,
-    /// Labels, by key.
+    /// Labels, by key: see [`check_labels`](crate::check_labels). A run that another one has started also has the labels that this
+    /// one has then.
     pub labels: Vec<(String, String)>,
     /// The files of its program. Files that the store already has are stored only once.
     pub files: Vec<Arc<Blob>>,
@@ -75,6 +77,10 @@ pub trait Store: Send + Sync {
     async fn list_runs(&self, filter: &RunFilter, after: Option<RunCursor>, limit: usize) -> StoreResult<RunPage>;
     /// The number of runs with each status. Cheap enough for a page that is refreshed often.
     async fn count_by_status(&self) -> StoreResult<Vec<(Status, u64)>>;
+    /// What runs that started at this time or later have used so far. A run that another one has started is a part of that one: the
+    /// flow, the labels and the start of the run at the top decide. Runs that were deleted are not included. Costs what it takes to read
+    /// the records of the runs.
+    async fn spending_since(&self, filter: &SpendingFilter, since: u64) -> StoreResult<RunSpending>;
     /// Sets a label of a run; `None` removes it.
     async fn set_label(&self, run: &str, key: &str, value: Option<&str>) -> StoreResult<()>;
     /// Reads bytes by their hash; `None`: the store does not have them.
@@ -88,7 +94,7 @@ pub trait Store: Send + Sync {
     /// Releases a run, unless another process has claimed it since.
     async fn release_run(&self, lease: &Lease) -> StoreResult<()>;
     /// Releases runs whose processes have ended or whose leases have expired, so that they are [`Status::Interrupted`], as whoever reads
-    /// their records sees anyway. Returns their number. Deletes results that have waited for [`UNSEEN_MS`](crate::UNSEEN_MS).
+    /// their records sees anyway. Returns their number. Deletes results that have waited for [`UNSEEN_MS`](crate::UNSEEN_MS), and some documents that have expired.
     async fn reclaim_runs(&self, now: u64) -> StoreResult<usize>;
     /// Lists runs that can be resumed: they have no owner, and are pending, interrupted, are due, or have messages. Runs that
     /// another run has started are not included before that one has ended: it continues them itself, within its limits. Runs that
@@ -110,6 +116,28 @@ pub trait Store: Send + Sync {
     async fn read_inbox(&self, run: &str) -> StoreResult<Vec<PostedMessage>>;
     /// The messages for all runs of an owner, after a number, so that a process receives requests from others.
     async fn messages_for_owner(&self, owner: &str, after: u64) -> StoreResult<Vec<PostedMessage>>;
+
+    /// Reads a document. One that has expired is not there. A store of an earlier build that is only read has none.
+    async fn read_document(&self, collection: &str, name: &str, now: u64) -> StoreResult<Option<Document>>;
+    /// Writes a document, if its [version](Document::version) is that of the stored one. Returns the new version; `None`: somebody else
+    /// wrote or deleted it first, or it has expired.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Document`](crate::StoreError::Document) if its name or its value is too long,
+    /// [`StoreError::Lacking`](crate::StoreError::Lacking) if this user may not add the table for it.
+    async fn write_document(&self, document: Document) -> StoreResult<Option<u64>>;
+    /// Lists the documents of a collection, by the bytes of their names, after a name. At most `limit`, and fewer if they are large: the
+    /// list has ended when it is empty.
+    async fn list_documents(
+        &self,
+        collection: &str,
+        after: Option<&str>,
+        limit: usize,
+        now: u64,
+    ) -> StoreResult<Vec<Document>>;
+    /// Deletes a document. Returns whether it was there.
+    async fn delete_document(&self, collection: &str, name: &str) -> StoreResult<bool>;
 
     /// Deletes a run and all data used only by it. A run with an owner is not deleted.
     async fn delete_run(&self, run: &str, now: u64) -> StoreResult<()>;
@@ -175,6 +203,9 @@ impl<T: Store + ?Sized> Store for Arc<T> {
     async fn count_by_status(&self) -> StoreResult<Vec<(Status, u64)>> {
         T::count_by_status(self).await
     }
+    async fn spending_since(&self, filter: &SpendingFilter, since: u64) -> StoreResult<RunSpending> {
+        T::spending_since(self, filter, since).await
+    }
     async fn set_label(&self, run: &str, key: &str, value: Option<&str>) -> StoreResult<()> {
         T::set_label(self, run, key, value).await
     }
@@ -213,6 +244,24 @@ impl<T: Store + ?Sized> Store for Arc<T> {
     }
     async fn messages_for_owner(&self, owner: &str, after: u64) -> StoreResult<Vec<PostedMessage>> {
         T::messages_for_owner(self, owner, after).await
+    }
+    async fn read_document(&self, collection: &str, name: &str, now: u64) -> StoreResult<Option<Document>> {
+        T::read_document(self, collection, name, now).await
+    }
+    async fn write_document(&self, document: Document) -> StoreResult<Option<u64>> {
+        T::write_document(self, document).await
+    }
+    async fn list_documents(
+        &self,
+        collection: &str,
+        after: Option<&str>,
+        limit: usize,
+        now: u64,
+    ) -> StoreResult<Vec<Document>> {
+        T::list_documents(self, collection, after, limit, now).await
+    }
+    async fn delete_document(&self, collection: &str, name: &str) -> StoreResult<bool> {
+        T::delete_document(self, collection, name).await
     }
     async fn delete_run(&self, run: &str, now: u64) -> StoreResult<()> {
         T::delete_run(self, run, now).await

@@ -2,7 +2,8 @@
 //! ones, and reads their journals.
 
 pub use trefoil_store::{
-    ClaimShare, Content, ContentHash, FORMAT, InboxMessage, MessageKind, PostedMessage, PruneResult, Record, RunCursor,
-    RunFilter, RunPage, RunRetention, RunSpending, ServerAddress, SqliteStore, Status, Store, StoreDurability,
-    StoreError, StoreHealth, StoreLocation, StoreOptions, StoreResult, StoreSize, UNSEEN_MS, without_password,
+    ClaimShare, Content, ContentHash, Document, FORMAT, InboxMessage, LabelFault, MessageKind, PostedMessage,
+    PruneResult, RESERVED_LABEL, Record, RunCursor, RunFilter, RunPage, RunRetention, RunSpending, ServerAddress,
+    SpendingFilter, SqliteStore, Status, Store, StoreDurability, StoreError, StoreHealth, StoreLocation, StoreOptions,
+    StoreResult, StoreSize, UNSEEN_MS, check_labels, check_user_labels, parse_label, without_password,
 };

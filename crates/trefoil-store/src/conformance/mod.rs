@@ -3,6 +3,7 @@
 //! A store's tests call [`check_store`] with an empty store. What applies to only one kind of store (files, full disks) is
 //! tested separately.
 
+mod documents;
 mod drafts;
 mod inbox_messages;
 mod leases;
@@ -10,6 +11,7 @@ mod lists;
 mod records;
 mod removal;
 mod request_index;
+mod spending;
 
 use std::sync::Arc;
 
@@ -36,6 +38,8 @@ pub async fn check_store(store: Arc<dyn Store>) -> Result<(), String> {
     leases::check_leases(&*store).await?;
     inbox_messages::check_inbox_messages(&store).await?;
     lists::check_lists(&*store).await?;
+    spending::check_spending(&*store).await?;
+    documents::check_documents(&*store).await?;
     drafts::check_drafts(&*store).await?;
     request_index::check_request_index(&*store).await?;
     removal::check_removal(&*store).await?;

@@ -178,5 +178,11 @@ async fn labels(store: &dyn Store) -> Result<(), String> {
     }
     let record = require_success(store.record("labels").await, "reading a record")?;
     let wanted = [("b", "3"), ("session", "s1")].map(|(key, value)| (key.to_owned(), value.to_owned()));
-    equal(&record.labels, &wanted.to_vec(), "labels")
+    equal(&record.labels, &wanted.to_vec(), "labels")?;
+    let labels = vec![("b".to_owned(), "own".to_owned())];
+    let called = NewRun { run: "labels-called".into(), parent: Some("labels".into()), labels, ..NewRun::default() };
+    require_success(store.create_run(called).await, "creating a run for another one")?;
+    let record = require_success(store.record("labels-called").await, "reading a record")?;
+    let wanted = [("b", "own"), ("session", "s1")].map(|(key, value)| (key.to_owned(), value.to_owned()));
+    equal(&record.labels, &wanted.to_vec(), "the labels of a run that another one has started")
 }

@@ -1,6 +1,7 @@
 //! Reads and verifies all data. The server's own files are verified by its own tools.
 
 use super::connection::PostgresSession;
+use super::documents::check_documents;
 use super::entries::read_entry_page;
 use super::fault::{PostgresError, PostgresResult};
 use crate::audit::JournalAudit;
@@ -39,6 +40,7 @@ pub async fn check_integrity(s: &mut PostgresSession) -> PostgresResult<StoreHea
         }
     }
     blobs(s, &mut health).await?;
+    check_documents(s, &mut health).await?;
     journals(s, &mut health).await?;
     s.commit_transaction().await?;
     Ok(health)

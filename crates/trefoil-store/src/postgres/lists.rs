@@ -1,14 +1,14 @@
 //! Records of runs, and lists of them.
 
 use tokio_postgres::Row;
-use tokio_postgres::types::ToSql;
 use trefoil_machine::event::ItemTally;
 use trefoil_runtime::Usage;
 
 use super::connection::PostgresSession;
 use super::fault::PostgresResult;
 use super::pool::store_error;
-use super::{int, text, uint};
+use super::run_search::find_runs;
+use super::{text, uint};
 use crate::error::StoreError;
 use crate::list::{RunCursor, RunFilter, RunPage};
 use crate::record::{Content, Record, RunSpending, Status};
@@ -112,85 +112,17 @@ pub async fn list_page(
     limit: usize,
 ) -> PostgresResult<RunPage> {
     let limit = limit.clamp(1, LIMIT);
-    let (conditions, mut values) = conditions(filter, after);
-    values.push(Box::new(limit as i64 + 1));
-    let n = values.len();
-    let sql = format!("SELECT {} FROM run WHERE {conditions} ORDER BY started DESC, no DESC LIMIT ${n}", columns!());
-    let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| &**value as &(dyn ToSql + Sync)).collect();
-    s.begin_to_search().await?;
-    let found = s.query_generated(&sql, &values).await?;
-    s.commit_transaction().await?;
-    let mut found: Vec<(i64, Record)> = found.iter().map(record_from_row).collect::<PostgresResult<_>>()?;
-    let more = found.len() > limit;
-    found.truncate(limit);
+    let mut nos = find_runs(s, filter, after, limit + 1).await?;
+    let more = nos.len() > limit;
+    nos.truncate(limit);
+    let select = concat!("SELECT ", columns!(), " FROM run WHERE no = ANY ($1) ORDER BY started DESC, no DESC");
+    let rows = s.query_rows(select, &[&nos]).await?;
+    let found: Vec<(i64, Record)> = rows.iter().map(record_from_row).collect::<PostgresResult<_>>()?;
     let next = match found.last() {
         Some((no, run)) if more => Some(RunCursor { started: run.started, no: *no }),
         _ => None,
     };
     Ok(RunPage { runs: label(s, found).await?, next })
-}
-
-/// A parameter of a query.
-type FilterParameter = Box<dyn ToSql + Sync + Send>;
-
-/// The conditions of a filter, and their parameters.
-fn conditions(filter: &RunFilter, after: Option<RunCursor>) -> (String, Vec<FilterParameter>) {
-    let RunFilter { status, flow, since, until, text: part, label, parent, base } = filter;
-    let (mut all, mut values) = (vec!["true".to_owned()], Vec::<FilterParameter>::new());
-    // Each `#` in a condition is replaced by the number of a parameter.
-    let mut add = |condition: &str, new: Vec<FilterParameter>| {
-        let mut parts = condition.split('#');
-        let mut numbered = parts.next().unwrap_or_default().to_owned();
-        for (rest, value) in parts.zip(new) {
-            values.push(value);
-            numbered = format!("{numbered}${}{rest}", values.len());
-        }
-        all.push(numbered);
-    };
-    let of = |words: &str| -> FilterParameter { Box::new(text(words).into_owned()) };
-    if !status.is_empty() {
-        let names: Vec<&str> = status.iter().map(|status| status.name()).collect();
-        // The index has what is recorded.
-        let mut raw = names.clone();
-        if status.contains(&Status::Interrupted) {
-            raw.push(Status::Running.name());
-        }
-        add(concat!("status = ANY (#) AND ", shown_status!(), " = ANY (#)"), vec![Box::new(raw), Box::new(names)]);
-    }
-    if let Some(flow) = flow {
-        add("flow = #", vec![of(flow)]);
-    }
-    if let Some(since) = since {
-        add("started >= #", vec![Box::new(int(*since))]);
-    }
-    if let Some(until) = until {
-        add("started < #", vec![Box::new(int(*until))]);
-    }
-    if let Some(parent) = parent {
-        add("parent = #", vec![of(parent)]);
-    }
-    if let Some(base) = base {
-        let of_run = concat!("(SELECT ", basis_run!(), " FROM entry WHERE entry.run = run.no AND entry.seq = 0) = #");
-        add(of_run, vec![of(base)]);
-    }
-    if let Some((key, value)) = label {
-        add("no IN (SELECT run FROM label WHERE key = # AND value = #)", vec![of(key), of(value)]);
-    }
-    if let Some(part) = part {
-        // With byte collation, only ASCII letters are compared without case.
-        let part = part.to_ascii_lowercase().replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
-        let like = format!("%{part}%");
-        let places =
-            ["id", "flow", "error_code", "error"].map(|column| format!("lower({column} COLLATE \"C\") LIKE #"));
-        let labels =
-            "EXISTS (SELECT 1 FROM label WHERE label.run = run.no AND lower(label.value COLLATE \"C\") LIKE #)";
-        let condition = format!("({} OR {labels})", places.join(" OR "));
-        add(&condition, (0..5).map(|_| of(&like)).collect());
-    }
-    if let Some(RunCursor { started, no }) = after {
-        add("(started, no) < (#, #)", vec![Box::new(int(started)), Box::new(no)]);
-    }
-    (all.join(" AND "), values)
 }
 
 /// The number of runs with each status. It is counted from the index, because runs would have to wait for each other to

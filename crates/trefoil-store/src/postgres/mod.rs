@@ -58,6 +58,7 @@ macro_rules! basis_run {
 mod blobs;
 mod claims;
 mod connection;
+mod documents;
 mod entries;
 mod fault;
 mod format;
@@ -68,7 +69,9 @@ mod pool;
 mod removal;
 mod request_index;
 mod run_row;
+mod run_search;
 mod runs;
+mod spending;
 mod tls;
 
 use std::borrow::Cow;
@@ -85,17 +88,19 @@ use trefoil_runtime::ports::Draft;
 use crate::address::ServerAddress;
 use crate::batch::EntryBatch;
 use crate::blob::ContentHash;
+use crate::document::{Document, StoredDocument};
 use crate::error::{StoreError, StoreResult};
 use crate::inbox::{InboxMessage, PostedMessage};
 use crate::lease::{Claim, ClaimShare, Lease};
-use crate::list::{RunCursor, RunFilter, RunPage};
+use crate::list::{RunCursor, RunFilter, RunPage, SpendingFilter};
 use crate::packed_blob::PackedBlob;
 use crate::port::{NewRun, Store};
-use crate::record::{Record, Status};
+use crate::record::{Record, RunSpending, Status};
 use crate::sqlite::StoreOptions;
 use crate::upkeep::{PruneResult, RunRetention, StoreHealth, StoreSize};
 
 use connection::PostgresConnector;
+use format::TableAccess;
 use pool::SessionPool;
 
 /// A store in Postgres.
@@ -119,7 +124,8 @@ impl PostgresStore {
     /// server answers, also in async code, but not longer than [`StoreOptions::patience`].
     pub fn open(address: ServerAddress, options: StoreOptions) -> StoreResult<Self> {
         let connector = PostgresConnector::for_address(&address, options.durability)?;
-        Self::open_with(connector, address, options)
+        let access = if options.create { TableAccess::Create } else { TableAccess::Add };
+        Self::open_with(connector, address, options, access)
     }
 
     /// Opens a store for reading: the server accepts no change from these connections.
@@ -129,23 +135,29 @@ impl PostgresStore {
     /// [`StoreError::Missing`] if there is no store yet.
     pub fn open_to_read(address: ServerAddress, options: StoreOptions) -> StoreResult<Self> {
         let connector = PostgresConnector::for_address(&address, options.durability)?.only_to_read();
-        Self::open_with(connector, address, StoreOptions { create: false, ..options })
+        Self::open_with(connector, address, options, TableAccess::Read)
     }
 
-    fn open_with(connector: PostgresConnector, address: ServerAddress, options: StoreOptions) -> StoreResult<Self> {
+    fn open_with(
+        connector: PostgresConnector,
+        address: ServerAddress,
+        options: StoreOptions,
+        access: TableAccess,
+    ) -> StoreResult<Self> {
         let pool = SessionPool::new(address.clone(), connector, options.waits)?;
         let to = address.clone();
         pool.run_blocking(options.patience, move |s, _| {
             let to = to.clone();
-            Box::pin(async move { format::prepare_tables(s, &to, options.create).await })
+            Box::pin(async move { format::prepare_tables(s, &to, access).await })
         })?;
         Ok(Self { pool, address, runs_waiting: Arc::default(), listening: OnceCell::new() })
     }
 
-    /// Adds the store's address to reports of damage.
+    /// Adds the store's address to reports of damage, and of what the tables lack.
     fn with_address<T>(&self, result: StoreResult<T>) -> StoreResult<T> {
         result.map_err(|error| match error {
             StoreError::Corrupt { why, .. } => StoreError::Corrupt { path: self.address.display_path(), why },
+            StoreError::Lacking { why, .. } => StoreError::Lacking { path: self.address.display_path(), why },
             error => error,
         })
     }
@@ -217,6 +229,11 @@ impl Store for PostgresStore {
         with_session!(self, |s, _| [] lists::count_by_status(s))
     }
 
+    async fn spending_since(&self, filter: &SpendingFilter, since: u64) -> StoreResult<RunSpending> {
+        let filter = filter.clone();
+        with_session!(self, |s, _| [filter] spending::sum_since(s, &filter, since))
+    }
+
     async fn set_label(&self, run: &str, key: &str, value: Option<&str>) -> StoreResult<()> {
         let (run, key, value) = (run.to_owned(), key.to_owned(), value.map(str::to_owned));
         with_session!(self, |s, _| [run, key, value] runs::label_run(s, &run, &key, value.as_deref()))
@@ -248,6 +265,7 @@ impl Store for PostgresStore {
     async fn reclaim_runs(&self, now: u64) -> StoreResult<usize> {
         with_session!(self, |s, _| [] async {
             removal::old_results(s, now).await?;
+            documents::delete_expired(s, now).await?;
             runs::reclaim_runs(s, now).await
         })
     }
@@ -284,6 +302,32 @@ impl Store for PostgresStore {
     async fn messages_for_owner(&self, owner: &str, after: u64) -> StoreResult<Vec<PostedMessage>> {
         let owner = owner.to_owned();
         with_session!(self, |s, _| [owner] inbox_messages::of_owner(s, &owner, after))
+    }
+
+    async fn read_document(&self, collection: &str, name: &str, now: u64) -> StoreResult<Option<Document>> {
+        let (collection, name) = (collection.to_owned(), name.to_owned());
+        with_session!(self, |s, _| [collection, name] documents::read_document(s, &collection, &name, now))
+    }
+
+    async fn write_document(&self, document: Document) -> StoreResult<Option<u64>> {
+        let document = Arc::new(StoredDocument::from_document(document)?);
+        with_session!(self, |s, earlier_try| [document] documents::write_document(s, &document, earlier_try))
+    }
+
+    async fn list_documents(
+        &self,
+        collection: &str,
+        after: Option<&str>,
+        limit: usize,
+        now: u64,
+    ) -> StoreResult<Vec<Document>> {
+        let (collection, after) = (collection.to_owned(), after.unwrap_or_default().to_owned());
+        with_session!(self, |s, _| [collection, after] documents::list_documents(s, &collection, &after, limit, now))
+    }
+
+    async fn delete_document(&self, collection: &str, name: &str) -> StoreResult<bool> {
+        let (collection, name) = (collection.to_owned(), name.to_owned());
+        with_session!(self, |s, earlier_try| [collection, name] documents::delete_document(s, &collection, &name, earlier_try))
     }
 
     async fn delete_run(&self, run: &str, now: u64) -> StoreResult<()> {

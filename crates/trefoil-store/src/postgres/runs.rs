@@ -57,6 +57,11 @@ pub async fn create_run(
     for (key, value) in labels {
         set_label(s, no, key, Some(value)).await?;
     }
+    if let Some(parent) = parent {
+        let inherit = "INSERT INTO label SELECT $1, key, value FROM label WHERE run = (SELECT no FROM run WHERE id = $2) \
+                       ON CONFLICT DO NOTHING";
+        s.execute_statement(inherit, &[&no, &text(parent)]).await?;
+    }
     blobs::store_files(s, no, &new.files).await?;
     let lease = Lease { run: run.clone(), no, epoch: uint(epoch), content: *content };
     let pending = EntryBatch { status: Some(batch.status.unwrap_or(Status::Pending)), ..batch.clone() };

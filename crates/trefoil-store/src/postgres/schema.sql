@@ -1,4 +1,4 @@
--- Format 1. What older builds may ignore (a further table, column or index) is added here and needs no new format.
+-- Format 1, as its first build made it. What builds after it have added is in `additions.sql`.
 -- The schema `trefoil` is made before it, and searched for names.
 
 CREATE TABLE store (

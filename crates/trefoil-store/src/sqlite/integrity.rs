@@ -2,11 +2,14 @@
 
 use rusqlite::{Connection, ErrorCode};
 
+use super::documents;
 use super::entries::read_entry_page;
 use super::fault::{SqliteError, SqliteResult};
+use super::format::has_object;
 use super::owner_locks::GoneOwners;
 use crate::audit::JournalAudit;
 use crate::blob::ContentHash;
+use crate::document::find_damage;
 use crate::error::StoreError;
 use crate::packed_blob::unpack_bytes;
 use crate::upkeep::StoreHealth;
@@ -45,6 +48,9 @@ fn read(c: &Connection) -> SqliteResult<StoreHealth> {
     if health.problems.is_empty() {
         tables(c, &mut health)?;
         blobs(c, &mut health)?;
+        if has_object(c, documents::TABLE)? {
+            check_documents(c, &mut health)?;
+        }
     }
     // Even then, it is useful to know which runs can still be read.
     if let Err(fault) = journals(c, &mut health) {
@@ -127,6 +133,21 @@ fn blobs(c: &Connection, health: &mut StoreHealth) -> SqliteResult<()> {
             Ok(bytes) if ContentHash::from_bytes(&bytes) == hash => {}
             Ok(_) => health.add_problem(format!("the content `{hash}` is damaged")),
             Err(why) => health.add_problem(format!("the content `{hash}` cannot be unpacked: {why}")),
+        }
+    }
+    Ok(())
+}
+
+/// Verifies that documents are what was written.
+fn check_documents(c: &Connection, health: &mut StoreHealth) -> SqliteResult<()> {
+    let mut select = c.prepare("SELECT collection, name, size, packed, data, hash FROM document")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let (collection, name): (String, String) = (row.get(0)?, row.get(1)?);
+        if let Some(why) =
+            find_damage(row.get(2)?, row.get(3)?, row.get(4)?, row.get_ref(5)?.as_blob().unwrap_or_default())
+        {
+            health.add_problem(format!("the document `{collection}/{name}` {why}"));
         }
     }
     Ok(())

@@ -1,13 +1,13 @@
 //! Records of runs, and lists of them.
 
-use rusqlite::types::Value as Parameter;
-use rusqlite::{Connection, OptionalExtension as _, Row, params_from_iter};
+use rusqlite::{Connection, OptionalExtension as _, Row};
 use trefoil_machine::event::ItemTally;
 use trefoil_runtime::Usage;
 
 use super::fault::SqliteResult;
 use super::owner_locks::GoneOwners;
-use super::{int, uint};
+use super::run_search::find_runs;
+use super::uint;
 use crate::error::StoreError;
 use crate::list::{RunCursor, RunFilter, RunPage};
 use crate::record::{Record, RunSpending, Status};
@@ -19,10 +19,6 @@ const COLUMNS: &str = concat!(
     base!(),
     " FROM entry WHERE entry.id = run.no << 32) AS base"
 );
-
-/// The status of a run for everybody who looks; the parameter is the list of departed owners.
-const SEEN: &str =
-    "CASE WHEN status = 'running' AND owner IN (SELECT value FROM json_each(?)) THEN 'interrupted' ELSE status END";
 
 /// Maximum number of runs in one page.
 const LIMIT: usize = 1_000;
@@ -103,78 +99,18 @@ pub fn list_page(
     after: Option<RunCursor>,
     limit: usize,
 ) -> SqliteResult<RunPage> {
+    let _snapshot = c.unchecked_transaction()?;
     let limit = limit.clamp(1, LIMIT);
-    let (conditions, mut parameters) = conditions(filter, departed, after);
-    parameters.push(Parameter::Integer(limit as i64 + 1));
-    let sql = format!("SELECT {COLUMNS} FROM run WHERE {conditions} ORDER BY started DESC, no DESC LIMIT ?");
-    let mut select = c.prepare_cached(&sql)?;
-    let found = select.query_map(params_from_iter(parameters), |row| record_from_row(row, departed))?;
-    let mut found: Vec<(i64, Record)> = found.collect::<Result<_, _>>()?;
+    let found = find_runs(c, departed, filter, after, limit + 1)?;
     let more = found.len() > limit;
-    found.truncate(limit);
-    let next = match found.last() {
-        Some((no, run)) if more => Some(RunCursor { started: run.started, no: *no }),
-        _ => None,
-    };
-    let mut runs = Vec::new();
-    for (no, run) in found {
-        runs.push(with_labels(c, no, run)?);
+    let mut select = c.prepare_cached(&format!("SELECT {COLUMNS} FROM run WHERE no = ?1"))?;
+    let mut page = RunPage::default();
+    for no in found.into_iter().take(limit) {
+        let (no, run) = select.query_row([no], |row| record_from_row(row, departed))?;
+        page.next = if more { Some(RunCursor { started: run.started, no }) } else { None };
+        page.runs.push(with_labels(c, no, run)?);
     }
-    Ok(RunPage { runs, next })
-}
-
-/// The conditions of a filter, and their parameters.
-fn conditions(filter: &RunFilter, departed: &GoneOwners, after: Option<RunCursor>) -> (String, Vec<Parameter>) {
-    let RunFilter { status, flow, since, until, text, label, parent, base } = filter;
-    let (mut all, mut parameters) = (vec!["1".to_owned()], Vec::new());
-    let mut add = |condition: &str, values: Vec<Parameter>| {
-        all.push(condition.to_owned());
-        parameters.extend(values);
-    };
-    if !status.is_empty() {
-        let text = |status: &Status| Parameter::Text(status.name().to_owned());
-        let names: Vec<Parameter> = status.iter().map(text).collect();
-        let marks = vec!["?"; names.len()].join(", ");
-        // The index has what is recorded.
-        let mut raw = names.clone();
-        if status.contains(&Status::Interrupted) {
-            raw.push(text(&Status::Running));
-        }
-        add(&format!("status IN ({})", vec!["?"; raw.len()].join(", ")), raw);
-        let mut seen = vec![Parameter::Text(departed.to_json())];
-        seen.extend(names);
-        add(&format!("{SEEN} IN ({marks})"), seen);
-    }
-    if let Some(flow) = flow {
-        add("flow = ?", vec![Parameter::Text(flow.clone())]);
-    }
-    if let Some(since) = since {
-        add("started >= ?", vec![Parameter::Integer(int(*since))]);
-    }
-    if let Some(until) = until {
-        add("started < ?", vec![Parameter::Integer(int(*until))]);
-    }
-    if let Some(parent) = parent {
-        add("parent = ?", vec![Parameter::Text(parent.clone())]);
-    }
-    if let Some(base) = base {
-        let of_run = concat!("(SELECT ", base!(), " FROM entry WHERE entry.id = run.no << 32) = ?");
-        add(of_run, vec![Parameter::Text(base.clone())]);
-    }
-    if let Some((key, value)) = label {
-        let values = vec![Parameter::Text(key.clone()), Parameter::Text(value.clone())];
-        add("no IN (SELECT run FROM label WHERE key = ? AND value = ?)", values);
-    }
-    if let Some(text) = text {
-        let like = format!("%{}%", text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_"));
-        let places = ["id", "flow", "error_code", "error"].map(|column| format!("{column} LIKE ? ESCAPE '\\'"));
-        let labels = "EXISTS (SELECT 1 FROM label WHERE label.run = run.no AND label.value LIKE ? ESCAPE '\\')";
-        add(&format!("({} OR {labels})", places.join(" OR ")), vec![Parameter::Text(like); 5]);
-    }
-    if let Some(RunCursor { started, no }) = after {
-        add("(started, no) < (?, ?)", vec![Parameter::Integer(int(started)), Parameter::Integer(no)]);
-    }
-    (all.join(" AND "), parameters)
+    Ok(page)
 }
 
 /// The number of runs with each status.

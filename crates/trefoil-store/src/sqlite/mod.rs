@@ -13,6 +13,7 @@ macro_rules! base {
 
 mod blobs;
 mod claims;
+mod documents;
 mod drafts;
 mod entries;
 mod fault;
@@ -27,7 +28,9 @@ mod read_only;
 mod readers;
 mod removal;
 mod request_index;
+mod run_search;
 mod runs;
+mod spending;
 mod store_file;
 mod writer;
 
@@ -41,13 +44,14 @@ use trefoil_runtime::ports::Draft;
 
 use crate::batch::EntryBatch;
 use crate::blob::ContentHash;
+use crate::document::{Document, StoredDocument};
 use crate::error::{StoreError, StoreResult};
 use crate::inbox::{InboxMessage, PostedMessage};
 use crate::lease::{Claim, ClaimShare, Lease};
-use crate::list::{RunCursor, RunFilter, RunPage};
+use crate::list::{RunCursor, RunFilter, RunPage, SpendingFilter};
 use crate::packed_blob::PackedBlob;
 use crate::port::{NewRun, Store};
-use crate::record::{Record, Status};
+use crate::record::{Record, RunSpending, Status};
 use crate::upkeep::{PruneResult, RunRetention, StoreHealth, StoreSize};
 
 use fault::SqliteResult;
@@ -195,6 +199,11 @@ impl Store for SqliteStore {
         self.read_with_owners(lists::count_by_status).await
     }
 
+    async fn spending_since(&self, filter: &SpendingFilter, since: u64) -> StoreResult<RunSpending> {
+        let filter = filter.clone();
+        self.read_with_owners(move |c, departed| spending::sum_since(c, departed, &filter, since)).await
+    }
+
     async fn set_label(&self, run: &str, key: &str, value: Option<&str>) -> StoreResult<()> {
         let (run, key, value) = (run.to_owned(), key.to_owned(), value.map(str::to_owned));
         self.writer()?.write(CommitThread::There, move |c| runs::label_run(c, &run, &key, value.as_deref())).await
@@ -240,6 +249,7 @@ impl Store for SqliteStore {
     async fn reclaim_runs(&self, now: u64) -> StoreResult<usize> {
         let mut taken = 0;
         self.expire_results(now).await?;
+        self.expire_documents(now).await?;
         for owner in self.readers.run_read(runs::list_owners).await? {
             let before = match self.alive.is_alive(&owner) {
                 Some(true) => continue,
@@ -301,6 +311,33 @@ impl Store for SqliteStore {
     async fn messages_for_owner(&self, owner: &str, after: u64) -> StoreResult<Vec<PostedMessage>> {
         let owner = owner.to_owned();
         self.readers.run_read(move |c| inbox_messages::of_owner(c, &owner, after)).await
+    }
+
+    async fn read_document(&self, collection: &str, name: &str, now: u64) -> StoreResult<Option<Document>> {
+        let (collection, name) = (collection.to_owned(), name.to_owned());
+        self.readers.run_read(move |c| documents::read_document(c, &collection, &name, now)).await
+    }
+
+    async fn write_document(&self, document: Document) -> StoreResult<Option<u64>> {
+        let (writer, now) = (self.writer()?, self.clock().wall_ms());
+        let document = StoredDocument::from_document(document)?;
+        writer.write(CommitThread::There, move |c| documents::write_document(c, &document, now)).await
+    }
+
+    async fn list_documents(
+        &self,
+        collection: &str,
+        after: Option<&str>,
+        limit: usize,
+        now: u64,
+    ) -> StoreResult<Vec<Document>> {
+        let (collection, after) = (collection.to_owned(), after.unwrap_or_default().to_owned());
+        self.readers.run_read(move |c| documents::list_documents(c, &collection, &after, limit, now)).await
+    }
+
+    async fn delete_document(&self, collection: &str, name: &str) -> StoreResult<bool> {
+        let (collection, name, now) = (collection.to_owned(), name.to_owned(), self.clock().wall_ms());
+        self.writer()?.write(CommitThread::There, move |c| documents::delete_document(c, &collection, &name, now)).await
     }
 
     async fn delete_run(&self, run: &str, now: u64) -> StoreResult<()> {
@@ -417,6 +454,15 @@ impl SqliteStore {
     async fn expire_results(&self, now: u64) -> StoreResult<()> {
         while self.readers.run_read(move |c| removal::has_old_result(c, now)).await? {
             self.writer()?.write(CommitThread::There, move |c| removal::old_results(c, now, REMOVED)).await?;
+        }
+        Ok(())
+    }
+
+    /// Deletes some documents that have expired, by the caller's clock and by this one.
+    async fn expire_documents(&self, now: u64) -> StoreResult<()> {
+        let now = now.min(self.clock().wall_ms());
+        if self.readers.run_read(move |c| documents::has_expired(c, now)).await? {
+            self.writer()?.write(CommitThread::There, move |c| documents::delete_expired(c, now, REMOVED)).await?;
         }
         Ok(())
     }

@@ -51,6 +51,12 @@ pub fn create_run(c: &Connection, new: &NewRun, values: Vec<PackedBlob>) -> Sqli
     for (key, value) in labels {
         set_label(c, no, key, Some(value))?;
     }
+    if let Some(parent) = parent {
+        c.prepare_cached(
+            "INSERT INTO label SELECT ?1, key, value FROM label WHERE run = (SELECT no FROM run WHERE id = ?2) ON CONFLICT DO NOTHING",
+        )?
+        .execute(params![no, parent])?;
+    }
     for file in &new.files {
         blobs::store_file(c, no, file)?;
     }

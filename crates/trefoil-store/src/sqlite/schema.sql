@@ -1,4 +1,4 @@
--- Format 1. What older builds may ignore (a further table, column or plain index) is added here and needs no new format.
+-- Format 1, as its first build made it. What builds after it have added is in `additions.sql`.
 
 -- One row a run: what is known without its journal. Written in the transactions of its entries.
 CREATE TABLE run (

@@ -1,10 +1,13 @@
 //! Tests of stores: SQLite with real files, locks and damage, Postgres with a real server.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
+mod earlier_builds;
 mod faults;
 #[cfg(feature = "postgres")]
 mod figures;
 mod letters;
+#[cfg(feature = "postgres")]
+mod list_times;
 mod one_act;
 #[cfg(feature = "postgres")]
 mod outage;
