@@ -70,6 +70,7 @@ fn program(flows: Vec<FlowDefinition>, steps: Vec<Step>) -> Arc<PreparedProgram>
         entry: FlowId(0),
         hash: 0,
         missing_agents: vec![],
+        client_tools: vec![],
     };
     PreparedProgram::new(Arc::new(Program::new(parts).expect("the program is valid")))
 }

@@ -18,6 +18,7 @@ pub mod ports;
 mod status;
 
 pub use driver::{CancelSwitch, DriverOptions, OnUnknown, RecoveryPolicy, RunOutcome};
+pub use limits::shared_limits::{SharedLimits, SharedPermit};
 pub use limits::{CallPermits, HostLimits, ProviderLimits};
 pub use ports::{
     AnswerDoubt, Clock, CommandHost, CommandOutput, EventSink, HumanInbox, Journal, Meter, ModelAnswer, ModelError,

@@ -49,7 +49,7 @@ pub use label::{LabelFault, RESERVED_LABEL, check_labels, check_user_labels, par
 pub use lease::{Claim, ClaimShare, Lease};
 pub use list::{RunCursor, RunFilter, RunPage, SpendingFilter};
 pub use location::StoreLocation;
-pub use owner::{LeasedRun, Owner, StoreInbox};
+pub use owner::{LeasedRun, Owner, StoreInbox, StoreLimits};
 pub use port::{NewRun, Store};
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;

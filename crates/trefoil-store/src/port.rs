@@ -7,6 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use trefoil_machine::{ContentKey, Entry};
 use trefoil_runtime::Clock;
+use trefoil_runtime::limits::shared_limits::{PermitAnswer, PermitLease, PermitRequest, PermitWait, ReturnedPermit};
 use trefoil_runtime::ports::{Draft, SystemClock};
 
 use crate::batch::EntryBatch;
@@ -139,6 +140,22 @@ pub trait Store: Send + Sync {
     /// Deletes a document. Returns whether it was there.
     async fn delete_document(&self, collection: &str, name: &str) -> StoreResult<bool>;
 
+    /// Asks for a permit of limits that all processes of the store share: see [`SharedLimits`](trefoil_runtime::SharedLimits). Before
+    /// that, gives other permits of the same subject back. One transaction decides. A permit whose lease has expired, or whose process
+    /// is known to have ended, is free. None of these operations on permits waits for the disk.
+    async fn take_shared_permit(
+        &self,
+        request: &PermitRequest,
+        lease: PermitLease,
+        returned: Vec<ReturnedPermit>,
+    ) -> StoreResult<PermitAnswer>;
+    /// Gives permits of a subject back, or places in the queue, and corrects what was counted with what was used.
+    async fn return_shared_permits(&self, subject: &str, returned: Vec<ReturnedPermit>) -> StoreResult<()>;
+    /// Renews permits of a subject, by the numbers of their requests.
+    async fn renew_shared_permits(&self, subject: &str, ids: Vec<u64>, until: u64) -> StoreResult<()>;
+    /// Returns when asking again for a permit may help, at the latest after about a second. Only a hint.
+    async fn wait_for_shared_permit(&self, wait: &PermitWait);
+
     /// Deletes a run and all data used only by it. A run with an owner is not deleted.
     async fn delete_run(&self, run: &str, now: u64) -> StoreResult<()>;
     /// Deletes old runs that have ended, and frees their space. A run that another one has called is deleted only after that one.
@@ -262,6 +279,24 @@ impl<T: Store + ?Sized> Store for Arc<T> {
     }
     async fn delete_document(&self, collection: &str, name: &str) -> StoreResult<bool> {
         T::delete_document(self, collection, name).await
+    }
+
+    async fn take_shared_permit(
+        &self,
+        request: &PermitRequest,
+        lease: PermitLease,
+        returned: Vec<ReturnedPermit>,
+    ) -> StoreResult<PermitAnswer> {
+        T::take_shared_permit(self, request, lease, returned).await
+    }
+    async fn return_shared_permits(&self, subject: &str, returned: Vec<ReturnedPermit>) -> StoreResult<()> {
+        T::return_shared_permits(self, subject, returned).await
+    }
+    async fn renew_shared_permits(&self, subject: &str, ids: Vec<u64>, until: u64) -> StoreResult<()> {
+        T::renew_shared_permits(self, subject, ids, until).await
+    }
+    async fn wait_for_shared_permit(&self, wait: &PermitWait) {
+        T::wait_for_shared_permit(self, wait).await;
     }
     async fn delete_run(&self, run: &str, now: u64) -> StoreResult<()> {
         T::delete_run(self, run, now).await

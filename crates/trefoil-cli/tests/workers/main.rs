@@ -12,6 +12,8 @@
     reason = "a test that cannot go on fails, and figures are for whoever runs it"
 )]
 
+mod limits;
+
 #[path = "../cli/provider.rs"]
 #[allow(dead_code, reason = "shared with other tests")]
 mod provider;
@@ -55,9 +57,10 @@ steps:
     input: { text: '{{second}}' }
 ";
 
-/// A server, a provider, and runs that wait in the store for answers.
+/// A store, a provider, and runs that wait in the store for answers.
 struct Scene {
-    server: Server,
+    /// `None`: the store is a file.
+    server: Option<Server>,
     provider: Provider,
     folder: Folder,
     url: String,
@@ -85,9 +88,19 @@ impl Drop for Worker {
 impl Scene {
     fn new(server: Server) -> Self {
         let url = server.address(&server.database());
+        Self::at(url, Some(server), Folder::new())
+    }
+
+    /// A store in a file.
+    fn in_file() -> Self {
+        let folder = Folder::new();
+        let path = folder.path().join("runs.db").to_str().unwrap().to_owned();
+        Self::at(path, None, folder)
+    }
+
+    fn at(url: String, server: Option<Server>, folder: Folder) -> Self {
         let store = StoreLocation::parse(OsStr::new(&url), |_| None).unwrap().open(StoreOptions::default()).unwrap();
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let folder = Folder::new();
         folder.write("main.yaml", FLOW);
         Self { server, provider: Provider::start(), folder, url, store, runtime }
     }
@@ -109,6 +122,7 @@ impl Scene {
         let mut command = self.folder.command(&[&["worker", "--quiet"], args].concat());
         command.env_remove("TREFOIL_EPHEMERAL").env("TREFOIL_STORE", &self.url).env("OPENAI_API_KEY", KEY);
         command.env("OPENAI_BASE_URL", self.provider.address()).stdout(Stdio::null());
+        command.env("TREFOIL_CONFIG_DIR", self.folder.path().join("config"));
         let log = std::fs::OpenOptions::new().create(true).append(true).open(self.folder.path().join("log")).unwrap();
         Worker(command.stderr(log).spawn().unwrap())
     }
@@ -235,9 +249,10 @@ mod killed_hunt {
             assert!(began.elapsed() < LIMIT, "{counts:?} after {LIMIT:?}: {}", scene.log());
             if !crashed && counts["completed"] * 3 >= runs as u64 {
                 crashed = true;
-                scene.server.crash();
+                let server = scene.server.as_ref().unwrap();
+                server.crash();
                 std::thread::sleep(Duration::from_millis(700));
-                scene.server.begin();
+                server.begin();
                 continue;
             }
             // On any machine, some work is done between two kills.

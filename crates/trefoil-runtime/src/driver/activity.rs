@@ -92,6 +92,7 @@ pub async fn perform_activity(
     if let Some(permit) = &permit {
         // The models that were called before have told their own when the call moved on.
         permit.report_usage(came.usage);
+        came.warnings.extend(permit.limit_warning());
     }
     let is_effect = !matches!(activity.request, Request::Timer { .. } | Request::Decide(_));
     let about = ActivityMetadata {

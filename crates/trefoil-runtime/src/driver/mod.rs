@@ -37,6 +37,7 @@ use trefoil_ir::{Program, SEMANTICS};
 use trefoil_template::{HoleKind, Value};
 
 use crate::limits::CallPermits;
+use crate::limits::shared_limits::SharedLimits;
 use crate::ports::{AnswerLibrary, Journal, JournalError, Ports, Secret};
 use trefoil_machine::error::RunError;
 use trefoil_machine::event::{AwaitedActivity, EventKind};
@@ -82,6 +83,8 @@ pub struct DriverOptions {
     pub fallbacks: Vec<(String, Vec<String>)>,
     /// The queue of model calls, shared with other runs. `None`: calls do not wait.
     pub permits: Option<Arc<CallPermits>>,
+    /// The limits of providers that hold for all processes together. `None`: those of [`permits`](Self::permits) hold for this process.
+    pub shared_limits: Option<Arc<dyn SharedLimits>>,
     /// Environment values and secrets that the ports read by themselves. They are hidden in incoming data like those that the
     /// program reads.
     pub holes: Vec<(HoleKind, Arc<str>)>,
@@ -179,7 +182,8 @@ fn host(
     options: DriverOptions,
     began: Vec<MachineEvent>,
 ) -> Box<LocalHost> {
-    let queue = ModelCallQueue::new(options.permits.map(|permits| permits.of_run()), context.clone());
+    let permits = options.permits.map(|permits| permits.of_run(options.shared_limits));
+    let queue = ModelCallQueue::new(permits, context.clone());
     LocalHost::new(context, run, options.cancel, queue, began)
 }
 

@@ -2,8 +2,13 @@
 //!
 //! All runs that share [`CallPermits`] share the limits. Calls wait in a queue. A call that is no longer needed leaves it
 //! when its future is dropped.
+//!
+//! The limits of providers hold for all processes together if a run has [`SharedLimits`]: those are asked after the queue of
+//! this process.
 
 mod provider_rate;
+pub mod shared_limits;
+mod shared_queue;
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -17,6 +22,8 @@ use trefoil_machine::request::{ModelRequest, Usage};
 
 use crate::locks::lock;
 use provider_rate::ProviderRate;
+use shared_limits::{PermitUse, SharedLimits, SharedPermit};
+use shared_queue::SharedQueue;
 
 /// The number of concurrent model calls, and their rate. `None`: no limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +34,7 @@ pub struct HostLimits {
     pub in_flight_per_run: Option<u32>,
     /// Maximum number of runs of one flow that a worker works on at a time.
     pub runs_per_flow: Option<u32>,
-    /// Limits of providers, by name.
+    /// Limits of providers, by name. They hold for all processes together if runs have [`SharedLimits`].
     pub providers: BTreeMap<String, ProviderLimits>,
 }
 
@@ -37,7 +44,7 @@ impl Default for HostLimits {
     }
 }
 
-/// The limits of one provider, for all runs together.
+/// The limits of one provider, for all runs together; or of another [subject](shared_limits).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProviderLimits {
     /// Concurrent calls.
@@ -58,8 +65,11 @@ pub struct CallPermits {
 
 #[derive(Debug)]
 struct ProviderPermits {
+    limits: ProviderLimits,
     in_flight: Option<Arc<Semaphore>>,
     pace: Option<Arc<ProviderRate>>,
+    /// For runs whose limits are shared with other processes.
+    queue: SharedQueue,
 }
 
 impl Default for CallPermits {
@@ -78,8 +88,10 @@ impl CallPermits {
     pub fn new(limits: &HostLimits) -> Self {
         let provider = |(name, limits): (&String, &ProviderLimits)| {
             let provider = ProviderPermits {
+                limits: *limits,
                 in_flight: semaphore(limits.in_flight),
                 pace: ProviderRate::new(limits).map(Arc::new),
+                queue: SharedQueue::default(),
             };
             (name.clone(), provider)
         };
@@ -90,9 +102,10 @@ impl CallPermits {
         }
     }
 
-    /// The permits of one run.
-    pub(crate) fn of_run(self: &Arc<Self>) -> RunCallPermits {
-        RunCallPermits { run: semaphore(self.per_run), shared: self.clone() }
+    /// The permits of one run. `shared`: the limits that it shares with other processes.
+    pub(crate) fn of_run(self: &Arc<Self>, shared: Option<Arc<dyn SharedLimits>>) -> RunCallPermits {
+        let sources = PermitSources { host: self.clone(), shared };
+        RunCallPermits { run: semaphore(self.per_run), sources }
     }
 }
 
@@ -100,34 +113,61 @@ impl CallPermits {
 #[derive(Debug)]
 pub(crate) struct RunCallPermits {
     run: Option<Arc<Semaphore>>,
-    shared: Arc<CallPermits>,
+    sources: PermitSources,
 }
 
 impl RunCallPermits {
     /// Waits for a permit. `tell` is called if the call has to wait for a rate limit.
     pub async fn wait_for_permit(&self, request: &ModelRequest, tell: DelayReporter) -> CallPermit {
         let run = acquire_permit(self.run.as_ref()).await;
-        let held = self.shared.at_provider(request, &tell).await;
-        CallPermit { _run: run, _kept: None, shared: self.shared.clone(), held: Mutex::new(held), tell }
+        let held = self.sources.at_provider(request, &tell).await;
+        CallPermit { _run: run, _kept: None, sources: self.sources.clone(), held: Mutex::new(held), tell }
     }
 }
 
-impl CallPermits {
-    /// Waits for a permit for the provider of this request. The shared limit is acquired last, so that a call that waits for
+/// Where the calls of a run get their permits from.
+#[derive(Debug, Clone)]
+struct PermitSources {
+    /// The limits of this process.
+    host: Arc<CallPermits>,
+    /// Those of all processes.
+    shared: Option<Arc<dyn SharedLimits>>,
+}
+
+impl PermitSources {
+    /// Waits for a permit for the provider of this request. The limit of all calls is acquired last, so that a call that waits for
     /// its provider does not hold a permit that other calls could use.
     async fn at_provider(&self, request: &ModelRequest, tell: &DelayReporter) -> ProviderPermit {
-        let name = request.provider.as_deref().unwrap_or_default();
-        let provider = self.providers.get(name);
-        let own = acquire_permit(provider.and_then(|p| p.in_flight.as_ref())).await;
-        let paced = match provider.and_then(|p| p.pace.as_ref()) {
-            Some(pace) => {
-                let told = |limit, wait| tell(CallDelay { provider: name.into(), limit, wait, why: None });
-                Some((pace.clone(), pace.wait_for_start(expected(request), told).await))
+        let (name, all) = (request.provider.as_deref().unwrap_or_default(), self.host.all.as_ref());
+        let Some(provider) = self.host.providers.get(name) else {
+            return ProviderPermit { _all: acquire_permit(all).await, ..ProviderPermit::default() };
+        };
+        let told = |limit, wait| tell(CallDelay { provider: name.into(), limit, wait, why: None });
+        let own = acquire_permit(provider.in_flight.as_ref()).await;
+        let mut unavailable = None;
+        if let Some(shared) = &self.shared
+            && provider.limits != ProviderLimits::default()
+        {
+            let tokens = if provider.limits.tokens_per_minute.is_some() { expected(request) } else { 0 };
+            let subject = provider_subject(name);
+            let mut permit = SharedPermit::for_subject(shared.clone(), subject, provider.limits, tokens);
+            let place = provider.queue.take_permit(&mut permit, all, told).await;
+            if permit.unavailable_reason().is_none() {
+                return ProviderPermit { shared: Some(permit), _own: own, paced: None, _all: place };
             }
+            unavailable = Some(permit);
+        }
+        let paced = match &provider.pace {
+            Some(pace) => Some((pace.clone(), pace.wait_for_start(expected(request), told).await)),
             None => None,
         };
-        ProviderPermit { _own: own, paced, _all: acquire_permit(self.all.as_ref()).await }
+        ProviderPermit { shared: unavailable, _own: own, paced, _all: acquire_permit(all).await }
     }
+}
+
+/// The subject of the shared limits of a provider.
+pub fn provider_subject(provider: &str) -> String {
+    format!("provider:{provider}")
 }
 
 /// A call that has to wait for a rate limit, or until its provider admits it.
@@ -161,7 +201,7 @@ fn expected(request: &ModelRequest) -> u64 {
 pub(crate) struct CallPermit {
     _kept: Option<Box<dyn Any + Send + Sync>>,
     _run: Option<OwnedSemaphorePermit>,
-    shared: Arc<CallPermits>,
+    sources: PermitSources,
     held: Mutex<ProviderPermit>,
     tell: DelayReporter,
 }
@@ -169,6 +209,8 @@ pub(crate) struct CallPermit {
 /// The part of a permission that depends on the provider.
 #[derive(Debug, Default)]
 struct ProviderPermit {
+    // Fields are dropped in this order: the next call of this process asks when others can have the place.
+    shared: Option<SharedPermit>,
     _own: Option<OwnedSemaphorePermit>,
     paced: Option<(Arc<ProviderRate>, u64)>,
     _all: Option<OwnedSemaphorePermit>,
@@ -186,15 +228,31 @@ impl CallPermit {
 
     /// The call was not made, so it does not count.
     pub fn give_back(self) {
-        if let Some((pace, id)) = &self.lock_provider_permit().paced {
+        let mut held = self.lock_provider_permit();
+        if let Some((pace, id)) = &held.paced {
             pace.cancel_call(*id);
         }
+        if let Some(shared) = &mut held.shared {
+            shared.set_used(PermitUse::Unused);
+        }
+    }
+
+    /// What is wrong with the limits of the provider.
+    pub fn limit_warning(&self) -> Option<String> {
+        let held = self.lock_provider_permit();
+        let why = held.shared.as_ref()?.unavailable_reason()?;
+        Some(format!("the limits of the provider held for this process only: {why}"))
     }
 
     /// Reports the usage of the call, if it is known.
     pub fn report_usage(&self, usage: Option<Usage>) {
-        if let (Some((pace, id)), Some(usage)) = (&self.lock_provider_permit().paced, usage.filter(Usage::is_known)) {
+        let Some(usage) = usage.filter(Usage::is_known) else { return };
+        let mut held = self.lock_provider_permit();
+        if let Some((pace, id)) = &held.paced {
             pace.report_tokens(*id, usage.total_tokens());
+        }
+        if let Some(shared) = &mut held.shared {
+            shared.set_used(PermitUse::Tokens(usage.total_tokens()));
         }
     }
 
@@ -204,7 +262,7 @@ impl CallPermit {
         self.report_usage(used);
         // A call that waits must not hold a permit that the one before it in the queue needs.
         drop(std::mem::take(&mut *self.lock_provider_permit()));
-        let held = self.shared.at_provider(request, &self.tell).await;
+        let held = self.sources.at_provider(request, &self.tell).await;
         *self.lock_provider_permit() = held;
     }
 }

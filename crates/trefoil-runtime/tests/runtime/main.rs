@@ -25,6 +25,7 @@ mod private_values;
 mod queues;
 mod reopened;
 mod schema_retries;
+mod shared_limits;
 mod states;
 mod steps;
 mod suites;

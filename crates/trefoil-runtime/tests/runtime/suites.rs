@@ -5,8 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use trefoil_ir::ToolKind;
-use trefoil_runtime::conformance::{InboxFixture, ToolSample, check_inbox, check_tools};
-use trefoil_runtime::ports::{CallSite, NoHumans, NoTools};
+use trefoil_runtime::conformance::{InboxFixture, ToolSample, check_inbox, check_shared_limits, check_tools};
+use trefoil_runtime::limits::shared_limits::{
+    MemoryLimits, PermitAnswer, PermitRequest, PermitWait, ReturnedPermit, SharedLimits,
+};
+use trefoil_runtime::ports::{CallSite, NoHumans, NoTools, SystemClock};
 use trefoil_runtime::{
     Effects, HumanInbox, HumanRequest, QuestionState, RawRunMessage, ToolError, ToolHost, ToolRequest, ToolSpec,
 };
@@ -113,4 +116,63 @@ impl HumanInbox for Fickle {
 fn an_inbox_that_breaks_a_promise_does_not_pass() {
     let fickle = One(Arc::new(Fickle(AtomicUsize::new(0))), QuestionState::Later);
     assert!(runtime().block_on(check_inbox(&fickle)).is_err());
+}
+
+#[test]
+fn limits_in_memory_conform() {
+    let limits: Arc<dyn SharedLimits> = Arc::new(MemoryLimits::new(Arc::new(SystemClock::new())));
+    assert_eq!(runtime().block_on(check_shared_limits(&[limits.clone(), limits])), Ok(()));
+}
+
+/// What is wrong with shared limits.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum WrongLimits {
+    /// They are not shared.
+    Apart,
+    /// Whoever asks when there is room gets it.
+    Overtaken,
+    /// Nothing is given back.
+    Kept,
+}
+
+/// Limits in memory with a mistake.
+#[derive(Debug)]
+struct FaultyLimits(Arc<MemoryLimits>, WrongLimits);
+
+#[async_trait]
+impl SharedLimits for FaultyLimits {
+    fn new_request_id(&self) -> u64 {
+        trefoil_runtime::Random::next_number(&trefoil_runtime::ports::SystemRandom) >> 1
+    }
+    async fn take_permit(&self, request: &PermitRequest) -> PermitAnswer {
+        let waits = request.waits && self.1 != WrongLimits::Overtaken;
+        self.0.take_permit(&PermitRequest { waits, ..request.clone() }).await
+    }
+    async fn wait_for_permit(&self, wait: &PermitWait) {
+        self.0.wait_for_permit(wait).await;
+    }
+    fn return_permit(&self, returned: ReturnedPermit) {
+        if self.1 != WrongLimits::Kept {
+            self.0.return_permit(returned);
+        }
+    }
+}
+
+#[test]
+fn wrong_limits_do_not_conform() {
+    let says = |wrong: WrongLimits| {
+        let memory = || Arc::new(MemoryLimits::new(Arc::new(SystemClock::new())));
+        let one = memory();
+        let other = if wrong == WrongLimits::Apart { memory() } else { one.clone() };
+        let processes = [one, other].map(|memory| Arc::new(FaultyLimits(memory, wrong)) as Arc<dyn SharedLimits>);
+        let check = async {
+            // A permit that nobody gives back is waited for.
+            let checked = tokio::time::timeout(std::time::Duration::from_secs(3), check_shared_limits(&processes));
+            checked.await.unwrap_or_else(|_| Err("it never ends".to_owned()))
+        };
+        runtime().block_on(check).unwrap_err()
+    };
+    assert_eq!(says(WrongLimits::Apart), "a third of two is granted");
+    assert!(says(WrongLimits::Overtaken).starts_with("it does not know who is before it"));
+    assert_eq!(says(WrongLimits::Kept), "it never ends");
 }

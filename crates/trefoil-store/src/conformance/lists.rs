@@ -12,6 +12,7 @@ use crate::record::Status;
 const START: u64 = 1_000_000;
 
 /// Adds ten runs `list-0` to `list-9`, and compares the lists of these filters.
+// reason: a table of filters and what they find.
 pub async fn check_lists(store: &dyn Store) -> Result<(), String> {
     for n in 0..10 {
         let (run, flow) = (format!("list-{n}"), if n % 2 == 0 { "even" } else { "odd" });

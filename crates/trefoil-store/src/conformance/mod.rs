@@ -11,6 +11,7 @@ mod lists;
 mod records;
 mod removal;
 mod request_index;
+mod shared_permits;
 mod spending;
 
 use std::sync::Arc;
@@ -43,6 +44,7 @@ pub async fn check_store(store: Arc<dyn Store>) -> Result<(), String> {
     drafts::check_drafts(&*store).await?;
     request_index::check_request_index(&*store).await?;
     removal::check_removal(&*store).await?;
+    shared_permits::check_shared_permits(&store).await?;
     let health = store.check_integrity().await.map_err(|e| format!("checking it: {e}"))?;
     match health.problems.first() {
         None => Ok(()),

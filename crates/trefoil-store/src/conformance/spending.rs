@@ -55,6 +55,7 @@ fn usage(calls: u64) -> RunSpending {
     RunSpending { calls, usage }
 }
 
+// reason: a table of filters and what they sum up.
 pub async fn check_spending(store: &dyn Store) -> Result<(), String> {
     let mut open = Vec::new();
     let cancelled = || Some(RunError::new("CANCELLED", "stopped"));

@@ -5,6 +5,7 @@
 
 mod inbox;
 mod inbox_messages;
+mod store_limits;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,6 +29,8 @@ use trefoil_runtime::locks::lock;
 
 pub use inbox::StoreInbox;
 use inbox_messages::{OwnerInbox, PAUSE};
+use store_limits::OwnerPermits;
+pub use store_limits::StoreLimits;
 
 /// How long a lease lasts without renewal, in milliseconds. If a machine fails, its runs wait this long before another
 /// one can claim them.
@@ -44,8 +47,9 @@ pub struct Owner {
     lease_ms: u64,
     held: Mutex<BTreeMap<String, OwnedRunState>>,
     inbox: OwnerInbox,
+    permits: OwnerPermits,
     renewing: AtomicBool,
-    /// Tasks that are releasing runs.
+    /// Tasks that are releasing runs, or giving permits back.
     leaving: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -98,6 +102,7 @@ impl Owner {
             lease_ms,
             held: Mutex::default(),
             inbox: OwnerInbox::default(),
+            permits: OwnerPermits::default(),
             renewing: AtomicBool::new(false),
             leaving: Mutex::default(),
         })
@@ -174,7 +179,8 @@ impl Owner {
         Ok(holds)
     }
 
-    /// Releases all runs, and returns when the store has recorded that. For a process that is about to end.
+    /// Releases all runs and gives all permits back, and returns when the store has recorded that. For a process that is about to
+    /// end.
     pub async fn release_all(&self) -> StoreResult<()> {
         let held = std::mem::take(&mut *self.lock_held());
         for held in held.into_values() {
@@ -182,6 +188,7 @@ impl Owner {
                 self.store.release_run(&lease).await?;
             }
         }
+        self.permits.return_all(&*self.store).await;
         let leaving = std::mem::take(&mut *lock(&self.leaving));
         for task in leaving {
             // A task whose runtime has ended releases nothing; its lease expires.
@@ -281,7 +288,7 @@ impl Owner {
         self.inbox.forget_run(run);
         let (Some(held), Ok(runtime)) = (self.lock_held().remove(run), Handle::try_current()) else { return };
         let (store, run, claim) = (self.store.clone(), run.to_owned(), self.claim());
-        let task = runtime.spawn(async move {
+        self.spawn_leaving(&runtime, async move {
             let lease = match held {
                 OwnedRunState::Leased(lease) => Ok(lease),
                 // Its first append or claim was in progress, so this process does not know the lease.
@@ -292,6 +299,11 @@ impl Owner {
                 let _ = store.release_run(&lease).await;
             }
         });
+    }
+
+    /// Starts a task that [`Self::release_all`] waits for.
+    fn spawn_leaving(&self, runtime: &Handle, task: impl Future<Output = ()> + Send + 'static) {
+        let task = runtime.spawn(task);
         let mut leaving = lock(&self.leaving);
         leaving.retain(|task| !task.is_finished());
         leaving.push(task);
@@ -337,7 +349,8 @@ impl Owner {
     /// Returns whether the leases were renewed. The next append reports a lost lease.
     async fn renew_all(&self) -> bool {
         let leases: Vec<Lease> = self.lock_held().values().filter_map(OwnedRunState::lease).cloned().collect();
-        leases.is_empty() || self.store.renew_leases(leases, self.lease_end()).await.is_ok()
+        let are_renewed = leases.is_empty() || self.store.renew_leases(leases, self.lease_end()).await.is_ok();
+        self.permits.renew_all(&*self.store, self.lease_end()).await && are_renewed
     }
 }
 

@@ -18,3 +18,14 @@ CREATE TABLE IF NOT EXISTS document (
   PRIMARY KEY (collection, name)
 );
 CREATE INDEX IF NOT EXISTS document_expires ON document (expires) WHERE expires IS NOT NULL;
+
+-- Limits over all processes: one row for each subject (`provider:openai`). Written without waiting for the disk, and without a change
+-- of an index: what indexes have of rows that are gone slows them down until the next vacuum.
+CREATE TABLE IF NOT EXISTS shared_limit (
+  subject   text   NOT NULL PRIMARY KEY,
+  state     text   NOT NULL,  -- JSON: permits, places in the queue, what was begun in the last minute
+  quiet_at  bigint NOT NULL   -- when nothing of it counts any more
+) WITH (fillfactor = 20);
+
+-- Who sent a message: JSON.
+ALTER TABLE inbox ADD COLUMN IF NOT EXISTS sender text;

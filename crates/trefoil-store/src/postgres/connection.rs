@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use futures_util::future::join;
 use tokio::task::AbortHandle;
 use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::types::ToSql;
@@ -124,16 +125,20 @@ impl PostgresConnector {
         Ok(session)
     }
 
-    /// Opens a connection and calls `heard` for each notification in a channel, until the connection breaks.
-    pub async fn listen_channel(&self, channel: &str, heard: impl Fn() + Send + 'static) -> PostgresResult<()> {
+    /// Opens a connection and calls `heard` with the channel of each notification in these channels, until the connection breaks.
+    pub async fn listen_channels(
+        &self,
+        channels: &[&str],
+        heard: impl Fn(&str) + Send + 'static,
+    ) -> PostgresResult<()> {
         match &self.tls {
             None => {
                 let (client, connection) = self.in_time(self.config.connect(NoTls)).await?;
-                hear(client, connection, channel, heard).await
+                hear(client, connection, channels, heard).await
             }
             Some(tls) => {
                 let (client, connection) = self.in_time(self.config.connect(tls.clone())).await?;
-                hear(client, connection, channel, heard).await
+                hear(client, connection, channels, heard).await
             }
         }
     }
@@ -152,24 +157,24 @@ impl PostgresConnector {
 async fn hear<S, T>(
     client: Client,
     mut connection: tokio_postgres::Connection<S, T>,
-    channel: &str,
-    heard: impl Fn() + Send + 'static,
+    channels: &[&str],
+    heard: impl Fn(&str) + Send + 'static,
 ) -> PostgresResult<()>
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send,
     T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send,
 {
-    let ask = format!("LISTEN {channel}");
+    let ask: String = channels.iter().map(|channel| format!("LISTEN {channel};")).collect();
     let asked = client.batch_execute(&ask);
     let listening = async {
         while let Some(message) = std::future::poll_fn(|cx| connection.poll_message(cx)).await {
-            if let AsyncMessage::Notification(_) = message? {
-                heard();
+            if let AsyncMessage::Notification(notification) = message? {
+                heard(notification.channel());
             }
         }
         Ok(())
     };
-    let (asked, ended) = futures_util::future::join(asked, listening).await;
+    let (asked, ended) = join(asked, listening).await;
     asked?;
     ended
 }
@@ -310,6 +315,35 @@ impl PostgresSession {
     pub async fn begin_transaction(&mut self) -> PostgresResult<()> {
         self.begun = true;
         self.execute_batch("BEGIN").await
+    }
+
+    /// Begins a transaction with these statements, and runs a query in it, in one round trip.
+    pub async fn begin_and_query(
+        &mut self,
+        begin: &str,
+        sql: &'static str,
+        values: StatementParameters<'_>,
+    ) -> PostgresResult<Vec<Row>> {
+        let statement = self.statement(sql).await?;
+        self.begun = true;
+        // Sent in this order, without waiting for the first response.
+        let (begun, rows) = join(self.client.batch_execute(begin), self.client.query(&statement, values)).await;
+        begun?;
+        Ok(rows?)
+    }
+
+    /// Runs a query and commits the transaction, in one round trip. If the query fails, nothing is committed.
+    pub async fn query_and_commit(
+        &mut self,
+        sql: &'static str,
+        values: StatementParameters<'_>,
+    ) -> PostgresResult<Vec<Row>> {
+        let statement = self.statement(sql).await?;
+        let (rows, committed) = join(self.client.query(&statement, values), self.client.batch_execute("COMMIT")).await;
+        let rows = rows?;
+        committed?;
+        self.begun = false;
+        Ok(rows)
     }
 
     /// Begins a read-only transaction that sees one snapshot.

@@ -71,18 +71,22 @@ mod request_index;
 mod run_row;
 mod run_search;
 mod runs;
+mod shared_permits;
 mod spending;
 mod tls;
 
 use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use tokio::sync::{Notify, OnceCell};
 use trefoil_machine::{ContentKey, Entry};
 use trefoil_runtime::Clock;
+use trefoil_runtime::limits::shared_limits::{
+    PermitAnswer, PermitLease, PermitRequest, PermitWait, ReturnSignal, ReturnedPermit,
+};
 use trefoil_runtime::ports::Draft;
 
 use crate::address::ServerAddress;
@@ -109,6 +113,8 @@ pub struct PostgresStore {
     address: ServerAddress,
     /// Notified when runs may be waiting for a worker.
     runs_waiting: Arc<Notify>,
+    /// Told of shared permits that a process has given back.
+    permit_returns: Arc<ReturnSignal>,
     /// Set when this store listens to notifications of the server.
     listening: OnceCell<()>,
 }
@@ -150,7 +156,28 @@ impl PostgresStore {
             let to = to.clone();
             Box::pin(async move { format::prepare_tables(s, &to, access).await })
         })?;
-        Ok(Self { pool, address, runs_waiting: Arc::default(), listening: OnceCell::new() })
+        Ok(Self {
+            pool,
+            address,
+            runs_waiting: Arc::default(),
+            permit_returns: Arc::default(),
+            listening: OnceCell::new(),
+        })
+    }
+
+    /// Listens to the notifications of the server from now on. Returns how long a wait may be: a notification may have been missed
+    /// before listening started, so the first wait is short.
+    async fn listen(&self, at_most: Duration) -> Duration {
+        let is_first_wait = !self.listening.initialized();
+        let listen = async || {
+            let (runs, permits) = (self.runs_waiting.clone(), self.permit_returns.clone());
+            self.pool.listen_channels(&[run_row::CHANNEL, shared_permits::CHANNEL], move |channel| match channel {
+                shared_permits::CHANNEL => permits.note_return(),
+                _ => runs.notify_waiters(),
+            });
+        };
+        self.listening.get_or_init(listen).await;
+        if is_first_wait { at_most.min(Duration::from_millis(100)) } else { at_most }
     }
 
     /// Adds the store's address to reports of damage, and of what the tables lack.
@@ -330,6 +357,40 @@ impl Store for PostgresStore {
         with_session!(self, |s, earlier_try| [collection, name] documents::delete_document(s, &collection, &name, earlier_try))
     }
 
+    async fn take_shared_permit(
+        &self,
+        request: &PermitRequest,
+        lease: PermitLease,
+        returned: Vec<ReturnedPermit>,
+    ) -> StoreResult<PermitAnswer> {
+        let (seen, began) = (self.permit_returns.seen_returns(), Instant::now());
+        let (request, returned) = (Arc::new(request.clone()), Arc::new(returned));
+        // Retries as long as an append: the call is not made before its entry is stored.
+        let answer = with_session!(self.run_patiently, |s, earlier_try| [request, lease, returned] async {
+            // It may have waited for a connection, or for the server.
+            let passed = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let later = |at: u64| at.saturating_add(passed);
+            let lease = PermitLease { holder: lease.holder, now: later(lease.now), until: later(lease.until) };
+            shared_permits::take_permit(s, &request, &lease, &returned, earlier_try).await
+        })?;
+        Ok(answer.with_seen(seen))
+    }
+
+    async fn return_shared_permits(&self, subject: &str, returned: Vec<ReturnedPermit>) -> StoreResult<()> {
+        let (subject, returned) = (subject.to_owned(), Arc::new(returned));
+        with_session!(self, |s, earlier_try| [subject, returned] shared_permits::return_permits(s, &subject, &returned, earlier_try))
+    }
+
+    async fn renew_shared_permits(&self, subject: &str, ids: Vec<u64>, until: u64) -> StoreResult<()> {
+        let (subject, ids) = (subject.to_owned(), Arc::new(ids));
+        with_session!(self, |s, _| [subject, ids] shared_permits::renew_permits(s, &subject, &ids, until))
+    }
+
+    async fn wait_for_shared_permit(&self, wait: &PermitWait) {
+        let pause = self.listen(shared_permits::pause_before_asking(wait)).await;
+        let _ = tokio::time::timeout(pause, self.permit_returns.wait_past(wait.seen)).await;
+    }
+
     async fn delete_run(&self, run: &str, now: u64) -> StoreResult<()> {
         let run = run.to_owned();
         with_session!(self, |s, earlier_try| [run] removal::delete_run(s, &run, now, earlier_try))
@@ -390,12 +451,7 @@ impl Store for PostgresStore {
     }
 
     async fn wait_for_work(&self, at_most: Duration) {
-        // A notification may have been missed before listening started, so the first wait is short.
-        let is_first_wait = !self.listening.initialized();
-        self.listening
-            .get_or_init(async || self.pool.listen_channel(run_row::CHANNEL, self.runs_waiting.clone()))
-            .await;
-        let at_most = if is_first_wait { at_most.min(Duration::from_millis(100)) } else { at_most };
+        let at_most = self.listen(at_most).await;
         let _ = tokio::time::timeout(at_most, self.runs_waiting.notified()).await;
     }
 }

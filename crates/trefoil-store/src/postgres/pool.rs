@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use deadpool::managed::{self, Metrics, Object, PoolError, RecycleError, RecycleResult};
 use tokio::runtime::{Builder, Handle, Runtime};
-use tokio::sync::Notify;
 use trefoil_runtime::Clock;
 use trefoil_runtime::ports::SystemClock;
 
@@ -198,14 +197,15 @@ impl SessionPool {
         receiver.recv().unwrap_or(Err(StoreError::Closed))
     }
 
-    /// Listens to a channel while the pool exists, and notifies `notify` of each message.
-    pub fn listen_channel(&self, channel: &'static str, notify: Arc<Notify>) {
+    /// Listens to channels while the pool exists, and calls `heard` with the channel of each message.
+    pub fn listen_channels(&self, channels: &'static [&'static str], heard: impl Fn(&str) + Send + Sync + 'static) {
         let (connector, Ok(runtime)) = (self.shared.connector.clone(), self.handle()) else { return };
+        let heard = Arc::new(heard);
         runtime.spawn(async move {
             loop {
-                let notify = notify.clone();
+                let heard = heard.clone();
                 // If listening fails, waiting callers query regularly anyway.
-                let _ = connector.listen_channel(channel, move || notify.notify_waiters()).await;
+                let _ = connector.listen_channels(channels, move |channel| heard(channel)).await;
                 tokio::time::sleep(LONGEST * 2).await;
             }
         });

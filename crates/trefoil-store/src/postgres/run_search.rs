@@ -55,7 +55,7 @@ pub async fn find_runs(
     after: Option<RunCursor>,
     limit: usize,
 ) -> PostgresResult<Vec<i64>> {
-    let search = RunSearch { filter, after, limit };
+    let search = RunSelection { filter, after, limit };
     if filter.labels.is_empty() {
         return search.find_with(s, &LabelSearch::Nothing).await;
     }
@@ -104,7 +104,7 @@ enum LabelSearch {
 }
 
 /// What is looked for.
-struct RunSearch<'f> {
+struct RunSelection<'f> {
     filter: &'f RunFilter,
     after: Option<RunCursor>,
     limit: usize,
@@ -114,7 +114,7 @@ const NEWEST: &str = " ORDER BY started DESC, no DESC LIMIT #";
 /// Of each run: not as `EXISTS`, of which the server may make a join with all runs that have the label.
 const HAS_LABEL: &str = " AND (SELECT true FROM label WHERE run = no AND key = # AND value = #)";
 
-impl RunSearch<'_> {
+impl RunSelection<'_> {
     async fn find_with(&self, s: &mut PostgresSession, labels: &LabelSearch) -> PostgresResult<Vec<i64>> {
         let mut query = QueryText::default();
         let mut looked_at: Vec<&(String, String)> = Vec::new();

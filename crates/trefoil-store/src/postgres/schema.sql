@@ -104,8 +104,7 @@ CREATE TABLE inbox (
   key    bytea  NOT NULL,
   value  text   NOT NULL,  -- JSON
   at     bigint NOT NULL,
-  as_of  bigint,           -- for one that answers a question: run.next as its writer saw it
-  sender text              -- JSON; missing in stores of earlier builds until a message has a sender
+  as_of  bigint            -- for one that answers a question: run.next as its writer saw it
 );
 CREATE INDEX inbox_run ON inbox (run, id);
 

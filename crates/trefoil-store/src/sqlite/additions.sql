@@ -18,3 +18,10 @@ CREATE TABLE IF NOT EXISTS document (
   PRIMARY KEY (collection, name)
 ) STRICT;
 CREATE INDEX IF NOT EXISTS document_expires ON document (expires);
+
+-- Limits over all processes: one row for each subject (`provider:openai`). Written without waiting for the disk.
+CREATE TABLE IF NOT EXISTS shared_limit (
+  subject   TEXT    NOT NULL PRIMARY KEY,
+  state     TEXT    NOT NULL,  -- JSON: permits, places in the queue, what was begun in the last minute
+  quiet_at  INTEGER NOT NULL   -- when nothing of it counts any more
+) STRICT;

@@ -230,7 +230,7 @@ mod tests {
     use super::*;
 
     /// Changes to the schema, and whether this build still uses the store.
-    const CHANGES: [(&str, bool); 21] = [
+    const CHANGES: [(&str, bool); 22] = [
         ("ALTER TABLE run ADD COLUMN later INTEGER NOT NULL DEFAULT 0", true),
         ("ALTER TABLE run ADD COLUMN later TEXT", true),
         ("ALTER TABLE run ADD COLUMN one TEXT; ALTER TABLE run ADD COLUMN two TEXT DEFAULT 'x-y'", true),

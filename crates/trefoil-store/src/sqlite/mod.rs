@@ -30,16 +30,22 @@ mod removal;
 mod request_index;
 mod run_search;
 mod runs;
+mod shared_permits;
 mod spending;
 mod store_file;
 mod writer;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use rusqlite::Connection;
+use tokio::sync::Notify;
 use trefoil_machine::{ContentKey, Entry};
+use trefoil_runtime::limits::shared_limits::{
+    PermitAnswer, PermitLease, PermitRequest, PermitWait, ReturnSignal, ReturnedPermit,
+};
 use trefoil_runtime::ports::Draft;
 
 use crate::batch::EntryBatch;
@@ -79,6 +85,10 @@ pub struct SqliteStore {
     /// `None` if the store is read-only.
     writer: Option<SqliteWriter>,
     alive: Arc<OwnerLocks>,
+    /// Shared permits that this process has given back.
+    /// Something has happened in this process that may let a run go on.
+    work: Arc<Notify>,
+    permit_returns: ReturnSignal,
     file: StoreFile,
 }
 
@@ -97,6 +107,8 @@ impl SqliteStore {
             readers: SqliteReaders::new(file.clone()),
             writer: Some(writer),
             alive: Arc::new(OwnerLocks::new(&file)),
+            permit_returns: ReturnSignal::default(),
+            work: Arc::default(),
             file,
         })
     }
@@ -113,6 +125,8 @@ impl SqliteStore {
             readers: SqliteReaders::for_read_only(file.clone())?,
             writer: None,
             alive: Arc::new(OwnerLocks::new(&file)),
+            permit_returns: ReturnSignal::default(),
+            work: Arc::default(),
             file,
         })
     }
@@ -139,6 +153,9 @@ impl Store for SqliteStore {
         let ends = run.batch.end.is_some();
         let values = PackedBlob::from_batch(&run.batch);
         let created = writer.write(CommitThread::Here, move |c| runs::create_run(c, &run, values)).await;
+        if !claimed && created.is_ok() {
+            self.work.notify_one();
+        }
         if claimed && (matches!(created, Err(StoreError::RunExists { .. })) || created.is_ok() && ends) {
             self.alive.subtract_lease();
         }
@@ -223,7 +240,8 @@ impl Store for SqliteStore {
         if let Ok((_, Some(ended))) = &claimed {
             let name = ended.clone();
             if let Ok(false) = self.readers.run_read(move |c| runs::has_any(c, &name)).await {
-                self.alive.remove_lock(ended);
+                // If this fails, its lock stays, and whoever looks next forgets it.
+                let _ = self.forget_owner(ended).await;
             }
         }
         let claimed = claimed.map(|(lease, _)| lease);
@@ -242,6 +260,7 @@ impl Store for SqliteStore {
         let released = self.writer()?.write(CommitThread::There, move |c| runs::release_run(c, &lease)).await;
         if released.is_ok() {
             self.alive.subtract_lease();
+            self.work.notify_one();
         }
         released
     }
@@ -260,7 +279,7 @@ impl Store for SqliteStore {
             taken +=
                 self.writer()?.write(CommitThread::There, move |c| runs::release_runs_of(c, &name, before)).await?;
             if before.is_none() {
-                self.alive.remove_lock(&owner);
+                self.forget_owner(&owner).await?;
             }
         }
         Ok(taken)
@@ -300,7 +319,10 @@ impl Store for SqliteStore {
 
     async fn post_message(&self, run: &str, message: InboxMessage) -> StoreResult<u64> {
         let run = run.to_owned();
-        self.writer()?.write(CommitThread::There, move |c| inbox_messages::post_message(c, &run, &message)).await
+        let posted =
+            self.writer()?.write(CommitThread::There, move |c| inbox_messages::post_message(c, &run, &message)).await;
+        self.work.notify_one();
+        posted
     }
 
     async fn read_inbox(&self, run: &str) -> StoreResult<Vec<PostedMessage>> {
@@ -338,6 +360,42 @@ impl Store for SqliteStore {
     async fn delete_document(&self, collection: &str, name: &str) -> StoreResult<bool> {
         let (collection, name, now) = (collection.to_owned(), name.to_owned(), self.clock().wall_ms());
         self.writer()?.write(CommitThread::There, move |c| documents::delete_document(c, &collection, &name, now)).await
+    }
+
+    async fn take_shared_permit(
+        &self,
+        request: &PermitRequest,
+        lease: PermitLease,
+        returned: Vec<ReturnedPermit>,
+    ) -> StoreResult<PermitAnswer> {
+        let seen = self.permit_returns.seen_returns();
+        let writer = self.writer()?;
+        // So that others see if this process ends without giving its permits back.
+        self.alive.is_here(&lease.holder);
+        let (request, alive, returns) = (request.clone(), self.alive.clone(), !returned.is_empty());
+        let take = move |c: &Connection| shared_permits::take_permit(c, &request, &lease, &returned, &alive);
+        let answer = writer.write_lazily(take).await?;
+        if returns {
+            self.permit_returns.note_return();
+        }
+        Ok(answer.with_seen(seen))
+    }
+
+    async fn return_shared_permits(&self, subject: &str, returned: Vec<ReturnedPermit>) -> StoreResult<()> {
+        let subject = subject.to_owned();
+        let done = self.writer()?.write_lazily(move |c| shared_permits::return_permits(c, &subject, &returned)).await;
+        self.permit_returns.note_return();
+        done
+    }
+
+    async fn renew_shared_permits(&self, subject: &str, ids: Vec<u64>, until: u64) -> StoreResult<()> {
+        let subject = subject.to_owned();
+        self.writer()?.write_lazily(move |c| shared_permits::renew_permits(c, &subject, &ids, until)).await
+    }
+
+    async fn wait_for_shared_permit(&self, wait: &PermitWait) {
+        let pause = shared_permits::pause_before_asking(wait);
+        let _ = tokio::time::timeout(pause, self.permit_returns.wait_past(wait.seen)).await;
     }
 
     async fn delete_run(&self, run: &str, now: u64) -> StoreResult<()> {
@@ -434,6 +492,11 @@ impl Store for SqliteStore {
         kept
     }
 
+    /// What other processes do is found by the next look.
+    async fn wait_for_work(&self, at_most: Duration) {
+        let _ = tokio::time::timeout(at_most, self.work.notified()).await;
+    }
+
     fn display_location(&self) -> String {
         self.file.path.display().to_string()
     }
@@ -448,6 +511,14 @@ impl SqliteStore {
     {
         let (alive, now) = (self.alive.clone(), self.clock().wall_ms());
         self.readers.run_read(move |c| work(c, &alive.find_departed(c, now)?)).await
+    }
+
+    /// Forgets an owner that has ended and has no runs any more. What its lock says is recorded before the lock is removed.
+    async fn forget_owner(&self, owner: &str) -> StoreResult<()> {
+        let name = owner.to_owned();
+        self.writer()?.write_lazily(move |c| shared_permits::remove_holder(c, &name)).await?;
+        self.alive.remove_lock(owner);
+        Ok(())
     }
 
     /// Deletes results that nobody has come for.

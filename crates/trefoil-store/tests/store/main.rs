@@ -15,6 +15,7 @@ mod outage;
 mod postgres;
 mod reading;
 mod runs;
+mod shared_permits;
 mod suite;
 mod world;
 
