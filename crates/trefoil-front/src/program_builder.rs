@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use trefoil_ir::{
-    BoundTemplate, FlowDefinition, FlowId, IndexVec, Intake, ProgramParts, ProgramSchema, SchemaId, Slot, SlotId,
-    Source, Step, StepId, StepKind, StepPolicy, UnsupportedFeature, ValueExpression,
+    BoundTemplate, ClientTool, FlowDefinition, FlowId, IndexVec, Intake, ProgramParts, ProgramSchema, SchemaId, Slot,
+    SlotId, Source, Step, StepId, StepKind, StepPolicy, UnsupportedFeature, ValueExpression,
 };
 use trefoil_syntax::hash::HashSet;
 use trefoil_syntax::{FileId, Location, Span};
@@ -17,6 +17,7 @@ pub struct ProgramBuilder {
     steps: IndexVec<StepId, Step>,
     schemas: IndexVec<SchemaId, ProgramSchema>,
     missing_agents: Vec<(Arc<str>, Location)>,
+    client_tools: Vec<ClientTool>,
 }
 
 /// The slots of a flow under construction.
@@ -80,6 +81,12 @@ impl ProgramBuilder {
         let (_, at) = self.missing_agents.iter().find(|(missing, _)| &**missing == name)?;
         Some(*at)
     }
+    /// Records a tool that only the client of a run has.
+    pub fn add_client_tool(&mut self, tool: ClientTool) {
+        if self.client_tools.iter().all(|known| known.name != tool.name) {
+            self.client_tools.push(tool);
+        }
+    }
     /// The parts of the program. A flow that was not filled because of a reported mistake is refused. `sources` are the
     /// texts it was made from, for its hash.
     pub fn finish_program<'t>(
@@ -107,6 +114,7 @@ impl ProgramBuilder {
             entry,
             hash,
             missing_agents: self.missing_agents,
+            client_tools: self.client_tools,
         })
     }
     /// A stand-in for a flow that could not be built because of mistakes.

@@ -4,7 +4,8 @@
 //! ```text
 //! durable (what is stored of a run) <- engine, preflight (a run that may start) <- reuse (resume, edit, fork)
 //!         <- stored_runs (submit, follow, answer, cancel)
-//! worker (takes runs of a store), mcp (offers flows as tools), over both
+//! worker (takes runs of a store), service (starts and watches runs for others), catalog (the flows that are offered),
+//!         mcp (offers flows as tools), over both
 //! ```
 //!
 //! A host (a command line, a server, a worker) parses, prints and asks, and decides nothing itself. Programs that only
@@ -12,6 +13,7 @@
 
 mod allowed_hosts;
 pub mod answers;
+pub mod catalog;
 pub mod command;
 pub mod durable;
 pub mod engine;
@@ -20,6 +22,7 @@ pub mod mcp;
 pub mod preflight;
 pub mod reuse;
 mod run;
+pub mod service;
 pub mod stored_runs;
 pub mod waiting_messages;
 pub mod worker;

@@ -30,6 +30,17 @@ pub struct ProgramParts {
     /// flow with a plain model call. Only the embedded model may answer these calls, so the host refuses a run with any
     /// other model before its first call.
     pub missing_agents: Vec<(Arc<str>, Location)>,
+    /// The tools that only the client of a run has, each once. Their calls are those of [local](crate::ToolKind::Local) tools.
+    pub client_tools: Vec<ClientTool>,
+}
+
+/// A tool that the client of a run has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientTool {
+    /// Its name.
+    pub name: Arc<str>,
+    /// How long the client may take for a call, in milliseconds. `None`: as long as the host lets it.
+    pub timeout_ms: Option<u64>,
 }
 
 /// A JSON Schema (draft 2020-12, local references only) and its name in messages.

@@ -54,7 +54,8 @@ pub use facts::{
 };
 pub use fingerprint::{Fingerprint, SEMANTICS};
 pub use flow::{
-    Budget, FlowDefinition, FlowExport, FlowInputField, Intake, OnExceeded, ProgramParts, ProgramSchema, Slot,
+    Budget, ClientTool, FlowDefinition, FlowExport, FlowInputField, Intake, OnExceeded, ProgramParts, ProgramSchema,
+    Slot,
 };
 pub use ids::{FlowId, NodeId, SchemaId, SlotId, StateId, StepId};
 pub use index_vec::{IndexVec, TypedIndex};

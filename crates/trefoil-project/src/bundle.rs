@@ -13,11 +13,13 @@ use trefoil_machine::{ProgramFile, ProgramIdentity};
 use trefoil_store::{Blob, ContentHash, Store, StoreError};
 use trefoil_template::limits;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, FoundErrors, Result};
 use crate::file_access::{FileAccess, MemoryFiles, clean_path, folder_real, resolve_links};
 use crate::load::{LoadOptions, LoadedTarget, load_target};
 use crate::target::LoadTarget;
 
+/// The rule for an edited file that a run does not have.
+const UNKNOWN_FILE: &str = "unknown-file";
 /// The format version that this build writes.
 const VERSION: u16 = 1;
 
@@ -137,7 +139,6 @@ pub async fn load_run_program(
     run: &str,
     program: &ProgramIdentity,
 ) -> Result<(LoadedTarget, FileOrigin)> {
-    let lost = |why: &str| corrupt_run_error(run, why);
     let bundle = Bundle::of_run(store, run, program).await?;
     if let Some(loaded) = bundle.as_it_was() {
         let file = loaded.entry_file();
@@ -145,11 +146,7 @@ pub async fn load_run_program(
     }
     let mut files = BTreeMap::new();
     for ProgramFile { path, sha256 } in &bundle.files {
-        let Some(hash) = ContentHash::parse(sha256) else { return Err(lost("the hash of a file is damaged")) };
-        let Some(bytes) = store.read_blob(hash).await? else {
-            return Err(lost(&format!("its file `{path}` is missing")));
-        };
-        files.insert(PathBuf::from(path), String::from_utf8_lossy(&bytes).into_owned());
+        files.insert(PathBuf::from(path), read_stored_text(store, run, path, sha256).await?);
     }
     let loaded = bundle.in_memory(files)?;
     let entry = loaded.entry_file();
@@ -161,6 +158,48 @@ pub async fn load_run_program(
         (None, None) => entry,
     };
     Ok((loaded, FileOrigin::Store { file, root, why }))
+}
+
+/// The program of a run with other texts for some of its files, by their paths in the store. Nothing on the disk changes.
+///
+/// # Errors
+///
+/// [`Error::Load`] with everything that is wrong in the edited files, also that a path is not one of the run's.
+pub async fn load_edited_program(
+    store: &dyn Store,
+    run: &str,
+    program: &ProgramIdentity,
+    edits: &BTreeMap<String, String>,
+) -> Result<LoadedTarget> {
+    let bundle = Bundle::of_run(store, run, program).await?;
+    let known: Vec<&str> = bundle.files.iter().map(|file| &*file.path).collect();
+    for path in edits.keys() {
+        if !known.contains(&&**path) {
+            let message = format!("the run has no file `{path}`");
+            let help = format!("its files are `{}`", known.join("`, `"));
+            return Err(Error::Load(FoundErrors::of_rule(UNKNOWN_FILE, &message, help)));
+        }
+    }
+    let mut files = BTreeMap::new();
+    for ProgramFile { path, sha256 } in &bundle.files {
+        let text = match edits.get(path) {
+            Some(text) => text.clone(),
+            None => read_stored_text(store, run, path, sha256).await?,
+        };
+        files.insert(PathBuf::from(path), text);
+    }
+    bundle.in_memory(files)
+}
+
+/// The text of a file of a run.
+async fn read_stored_text(store: &dyn Store, run: &str, path: &str, sha256: &str) -> Result<String> {
+    let Some(hash) = ContentHash::parse(sha256) else {
+        return Err(corrupt_run_error(run, "the hash of a file is damaged"));
+    };
+    let Some(bytes) = store.read_blob(hash).await? else {
+        return Err(corrupt_run_error(run, &format!("its file `{path}` is missing")));
+    };
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Where the files of a stored run come from.

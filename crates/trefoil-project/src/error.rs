@@ -79,6 +79,8 @@ impl std::error::Error for Error {}
 pub struct FoundErrors {
     files: SourceFiles,
     diagnostics: Vec<Diagnostic>,
+    /// Whether the store could not be read.
+    of_store: bool,
 }
 
 impl From<&FoundSettings> for FoundErrors {
@@ -90,12 +92,17 @@ impl From<&FoundSettings> for FoundErrors {
 impl FoundErrors {
     /// Findings in these files.
     pub fn new(files: SourceFiles, diagnostics: Vec<Diagnostic>) -> Self {
-        Self { files, diagnostics }
+        Self { files, diagnostics, of_store: false }
     }
     /// Why a journal cannot be read.
     pub fn of_run(files: &SourceFiles, error: &RunError) -> Self {
         let finding = explain_failure("journal", error);
-        Self::new(files.clone(), vec![finding])
+        let of_store = error.code == "JOURNAL_ERROR";
+        Self { of_store, ..Self::new(files.clone(), vec![finding]) }
+    }
+    /// Whether the store could not be read, which says nothing about the flow or its run.
+    pub fn is_of_store(&self) -> bool {
+        self.of_store
     }
     /// A finding without a file.
     pub fn without_file(message: &str, help: &'static str) -> Self {

@@ -289,9 +289,16 @@ fn unknown_input_error(key: &str, fields: &[FlowInputField]) -> InputError {
     }
 }
 
-/// Converts a text to the type in the property's schema. If several types match, text is the last choice.
 fn by_schema(field: &FlowInputField, text: &str) -> Result<Value, InputError> {
-    let schema = field.schema.to_json();
+    parse_by_schema(&field.name, &field.schema.to_json(), text)
+}
+
+/// Converts a typed text to the type in the schema of the property with this name. If several types match, text is the last choice.
+///
+/// # Errors
+///
+/// The text has none of these types.
+pub fn parse_by_schema(name: &str, schema: &serde_json::Value, text: &str) -> Result<Value, InputError> {
     let types: Vec<&str> = match schema.get("type") {
         Some(serde_json::Value::String(one)) => vec![one],
         Some(serde_json::Value::Array(all)) => all.iter().filter_map(|t| t.as_str()).collect(),
@@ -303,7 +310,7 @@ fn by_schema(field: &FlowInputField, text: &str) -> Result<Value, InputError> {
             Some(choice) => Ok(Value::from_json(choice.clone())),
             None => {
                 let all: Vec<String> = choices.iter().map(json_word).collect();
-                let error = InputError::new(format!("the input `{}` cannot be `{text}`", field.name));
+                let error = InputError::new(format!("the input `{name}` cannot be `{text}`"));
                 Err(match suggestions::nearest_name(text, all.iter().map(String::as_str)) {
                     Some(near) => error.with_help(format!("did you mean `{near}`?")),
                     None => error.with_help(format!("it must be one of `{}`", all.join("`, `"))),
@@ -334,12 +341,11 @@ fn by_schema(field: &FlowInputField, text: &str) -> Result<Value, InputError> {
         _ if types.contains(&"string") => Ok(Value::from(text)),
         _ => {
             let wanted = types.join(" or ");
-            let error =
-                InputError::new(format!("the input `{}` must be of type {wanted}, but `{text}` is not", field.name));
+            let error = InputError::new(format!("the input `{name}` must be of type {wanted}, but `{text}` is not"));
             Err(match types.first() {
                 Some(&"boolean") => error.with_help("write `true` or `false`"),
-                Some(&"array") => error.with_help(format!("write JSON: `--input '{}=[\"a\", \"b\"]'`", field.name)),
-                Some(&"object") => error.with_help(format!("write JSON: `--input '{}={{\"key\": 1}}'`", field.name)),
+                Some(&"array") => error.with_help(format!("write JSON: `--input '{name}=[\"a\", \"b\"]'`")),
+                Some(&"object") => error.with_help(format!("write JSON: `--input '{name}={{\"key\": 1}}'`")),
                 _ => error,
             })
         }

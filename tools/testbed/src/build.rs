@@ -289,6 +289,7 @@ impl Build {
             entry,
             hash: 7,
             missing_agents: Vec::new(),
+            client_tools: Vec::new(),
         };
         Arc::new(Program::new(parts).expect("the program is valid"))
     }

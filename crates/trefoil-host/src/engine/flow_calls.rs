@@ -112,7 +112,7 @@ impl FlowCalls {
                             None => self.first(&engine, at, tool, &input).await?,
                         };
                         self.note(at, &ready);
-                        CallStart::Runs(ready.of_id(id).start_run(input)?)
+                        CallStart::Runs(ready.with_run_id(id).start_run(input)?)
                     }
                     Err(error) => return Err(Error::Store(error)),
                 };

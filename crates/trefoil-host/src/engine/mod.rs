@@ -119,6 +119,8 @@ struct EngineParts {
     journal: Option<Arc<dyn Journal>>,
     clock: Option<Arc<dyn Clock>>,
     secrets: Option<Arc<dyn Secrets>>,
+    /// The variables of the environment that flows may read; `None`: all.
+    allowed_env: Option<Vec<String>>,
     events: Vec<Arc<dyn EventSink>>,
     seed: Option<u64>,
     random: Option<Arc<dyn Random>>,
@@ -145,6 +147,8 @@ struct EngineParts {
     content: trefoil_store::Content,
     /// Whether workers leave its runs alone.
     attended: bool,
+    /// The labels of its runs.
+    labels: Vec<(String, String)>,
     /// The earlier runs that it remembers, if it does.
     earlier: Option<Arc<EarlierRuns>>,
     /// What its runs reuse without being asked: answers of earlier runs.
@@ -257,7 +261,8 @@ impl Engine {
     }
     /// Limits the number of concurrent model calls and their rate, for all runs of this engine, of its clones and of
     /// engines derived from them. Default: 64 concurrent calls. Further calls wait in a queue. The embedded model and
-    /// scripted answers do not wait.
+    /// scripted answers do not wait. If runs are [stored](Self::store), the limits of providers hold for all processes and
+    /// engines that share the store.
     pub fn host_limits(self, limits: &HostLimits) -> Self {
         let call_permits = Arc::new(CallPermits::new(limits));
         self.with_parts(|parts| parts.call_permits = call_permits)
@@ -325,6 +330,11 @@ impl Engine {
     /// Sets the source of `env.*` and `secrets.*`. Default: the process's environment and the flow's environment files.
     pub fn secrets(self, secrets: impl Secrets + 'static) -> Self {
         self.with_parts(|parts| parts.secrets = Some(Arc::new(secrets)))
+    }
+    /// Lets flows read only these variables of the environment. Default: all, because whoever starts a run here has them anyway. For
+    /// servers, whose flows run for others.
+    pub fn allow_environment(self, names: Vec<String>) -> Self {
+        self.with_parts(|parts| parts.allowed_env = Some(names))
     }
     /// Adds a watcher that receives the events of every run, in addition to the run's handle. May be called more than
     /// once.

@@ -394,7 +394,10 @@ fn was_limited(parts: &EngineParts) -> bool {
 fn secrets_of(parts: &EngineParts, loaded: &LoadedTarget) -> Arc<dyn Secrets> {
     match &parts.secrets {
         Some(secrets) => secrets.clone(),
-        None => Arc::new(OperatorSecrets::new(loaded.environment_secrets(), parts.settings.secrets.clone())),
+        None => {
+            let secrets = OperatorSecrets::new(loaded.environment_secrets(), parts.settings.secrets.clone());
+            Arc::new(secrets.with_allowed_env(parts.allowed_env.clone()))
+        }
     }
 }
 

@@ -10,8 +10,10 @@ use trefoil_models::plan::models_used;
 use trefoil_syntax::{Diagnostic, FindingSeverity};
 
 use super::{AnswerSource, AnswersFrom, BOUND, Engine, PRICE};
+use trefoil_project::flow::Flow;
 use trefoil_project::settings::Settings;
 use trefoil_view::model_name;
+use trefoil_view::plan::Plan;
 
 const DAY_MS: u64 = 86_400_000;
 
@@ -21,6 +23,16 @@ impl Engine {
         current_price(model, &self.parts.settings, self.parts.clock().wall_ms())
     }
 
+    /// The plan of a flow with the models that answer here, and what they cost.
+    pub fn plan_flow(&self, flow: &Flow) -> Plan {
+        let loaded = flow.loaded_target();
+        let mut program = loaded.program.clone();
+        // A program that cannot run here can still be shown.
+        let answering = self.choose_models(&mut program).unwrap_or_else(|_| AnswersFrom::AsWritten.into());
+        let money = self.price_flags(&program, &answering);
+        let called = self.callable_flows(&program);
+        Plan::with_money(&program, &loaded.files, &money, &called).with_proofs(&loaded.proofs, &loaded.files)
+    }
     /// Returns the current prices and the context windows of a program's models, and those that may answer instead.
     pub fn price_flags(&self, program: &Program, answering: &AnswerSource) -> Flags {
         let fallbacks = fallback_models(program, &answering.fallbacks);

@@ -14,8 +14,8 @@ use trefoil_models::{NonDefaultAddress, Scripted};
 use trefoil_runtime::driver::memo::{AnswerLibrary, Memo};
 use trefoil_runtime::driver::{DriverOptions, HiddenValues, first_entry, resume_prepared, run_prepared};
 use trefoil_runtime::ports::{HumanInbox, NoJournal, Random, SystemRandom};
-use trefoil_runtime::{CallPermits, CancelSwitch, Ports, RecoveryPolicy, RunOutcome, Share};
-use trefoil_store::Store;
+use trefoil_runtime::{CallPermits, CancelSwitch, Ports, RecoveryPolicy, RunOutcome, Share, SharedLimits};
+use trefoil_store::{Store, check_labels};
 use trefoil_template::{HoleKind, Value};
 
 use super::event_sinks::{combine_sinks, to_handle};
@@ -72,12 +72,18 @@ pub struct ReadyRun {
     owner: Option<Arc<trefoil_store::Owner>>,
     content: trefoil_store::Content,
     attended: bool,
+    /// Labels of the run in the store.
+    labels: Vec<(String, String)>,
 }
 
 impl ReadyRun {
     /// Prepares a run of a flow. Returns everything that is missing as an error.
+    // reason: a third of it is the list of the fields.
     pub(super) fn new(engine: &Engine, flow: &Flow) -> std::result::Result<Self, FoundErrors> {
         let parts = &*engine.parts;
+        if let Err(fault) = check_labels(&parts.labels) {
+            return Err(FoundErrors::without_file(&fault.to_string(), fault.help_text()));
+        }
         let needs = RunNeeds::of_flow(engine, flow, None);
         let mut findings = FoundErrors::new(flow.loaded_target().files.clone(), needs.lacks.clone());
         // The run of a call is a part of a run for which all of them were looked at.
@@ -143,6 +149,7 @@ impl ReadyRun {
             owner: parts.owner.clone(),
             content: parts.content,
             attended: parts.attended,
+            labels: parts.labels.clone(),
         };
         for flow in &beneath.flows {
             ready.hide_values_of(flow);
@@ -173,11 +180,6 @@ impl ReadyRun {
         let environment = flow.loaded_target().environment_secrets();
         let own: Vec<_> = prepared.holes.iter().filter(|(kind, _)| *kind == HoleKind::Env).cloned().collect();
         self.seen.hide_holes(&environment, &own);
-    }
-
-    /// Sets the run's id.
-    pub(super) fn of_id(self, run: String) -> Self {
-        Self { run, ..self }
     }
 
     /// Allows the tools and commands of these steps to be repeated, from now on.
@@ -223,6 +225,17 @@ impl ReadyRun {
     /// The run starts with these warnings: they belong to its events, its trace and its journal.
     pub fn with_warnings(self, warnings: Vec<String>) -> Self {
         Self { warnings, ..self }
+    }
+
+    /// Sets the id that the run will have, which no run of the store has yet.
+    pub fn with_run_id(self, run: String) -> Self {
+        Self { run, ..self }
+    }
+
+    /// Adds labels to the run in the store.
+    pub fn with_labels(mut self, labels: Vec<(String, String)>) -> Self {
+        self.labels.extend(labels);
+        self
     }
 
     /// The id that the run will have.
@@ -271,8 +284,8 @@ impl ReadyRun {
                 let packed = self.flow.to_packed();
                 (options.sources, options.bundle) = (packed.sources, Some(packed.bundle));
                 let (run, parent, content) = (self.run.clone(), self.caller.clone(), self.content);
-                let (files, attended) = (packed.blobs, self.attended);
-                let new = trefoil_store::NewRun { run, parent, content, files, attended, ..Default::default() };
+                let (files, attended, labels) = (packed.blobs, self.attended, self.labels.clone());
+                let new = trefoil_store::NewRun { run, parent, content, files, attended, labels, ..Default::default() };
                 self.ports.journal = Arc::new(owner.begin_run(new));
             }
             None => options.sources = self.sources(),
@@ -288,9 +301,9 @@ impl ReadyRun {
         let options = DriverOptions { sources: packed.sources, bundle: Some(packed.bundle), ..self.start_options() };
         let first = first_entry(&self.prepared, input, &self.ports, options);
         let batch = trefoil_store::EntryBatch::of_kept(&[first], self.content)?;
-        let (run, content, now) = (self.run, self.content, owner.store().clock().wall_ms());
-        let new =
-            trefoil_store::NewRun { run: run.clone(), content, files: packed.blobs, batch, now, ..Default::default() };
+        let (run, content, labels, now) = (self.run, self.content, self.labels, owner.store().clock().wall_ms());
+        let files = packed.blobs;
+        let new = trefoil_store::NewRun { run: run.clone(), content, files, labels, batch, now, ..Default::default() };
         owner.store().create_run(new).await?;
         Ok(run)
     }
@@ -376,6 +389,7 @@ impl ReadyRun {
             fallbacks: self.money.fallbacks.clone(),
             windows: self.money.windows.clone(),
             permits: self.call_permits.clone(),
+            shared_limits: self.shared_limits(),
             holes: self.hosts.holes.clone(),
             credentials: self.flow.credential_variables().iter().chain(&self.hosts.credentials).cloned().collect(),
             keys: self.hosts.keys.clone(),
@@ -387,6 +401,12 @@ impl ReadyRun {
             answers_from: Some(self.answers_from.to_string()),
             ..DriverOptions::default()
         }
+    }
+
+    /// The limits that hold for all processes of the store. Runs that are not stored have only those of this process.
+    fn shared_limits(&self) -> Option<Arc<dyn SharedLimits>> {
+        self.call_permits.as_ref()?;
+        Some(Arc::new(trefoil_store::StoreLimits::new(self.owner.clone()?)))
     }
 
     /// The input for the machine, if it is right.

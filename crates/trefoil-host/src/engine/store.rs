@@ -56,6 +56,15 @@ impl Engine {
     pub fn leave_to_people(self) -> Self {
         self.with_parts(|parts| parts.attended = true)
     }
+    /// Gives its runs these labels, keys with values, instead of those set before: with them, runs are found
+    /// ([`RunFilter`](trefoil_store::RunFilter)) and their costs are added up ([`Store::spending_since`]). The runs that they call have the
+    /// same ones. Labels of a user are checked with [`check_user_labels`](trefoil_store::check_user_labels) before; with labels that are
+    /// invalid, runs do not start.
+    pub fn labels(mut self, labels: Vec<(String, String)>) -> Self {
+        // What is cached does not depend on them, and a server sets other ones for each run.
+        Arc::make_mut(&mut self.parts).labels = labels;
+        self
+    }
     /// Reuses answers of models in earlier runs of the [store](Self::store) for identical requests: from the run with
     /// this id, or from any run, newest first. Each answer is used once. Tools, commands and people are still called,
     /// because their results depend on the time. Placeholder answers are never used for real ones, nor the reverse.

@@ -11,11 +11,12 @@ use trefoil_machine::AnswerSender;
 use trefoil_runtime::{Event, EventKind};
 use trefoil_view::run_view::{RunView, ViewDetail};
 
+use super::answer_route::AnswerRoute;
+use super::caller_policy::HeldCall;
 use super::open_question::OpenClientQuestion;
 use super::question::{ClientQuestion, QuestionReply};
 use super::result::run_result;
 use super::running_calls::{RegisteredRun, RunningCalls};
-use crate::command::RunOptions;
 
 /// A call in progress.
 pub struct ServerCall {
@@ -27,13 +28,28 @@ pub struct ServerCall {
     /// The steps whose questions the client has declined.
     declined: Vec<String>,
     under_way: RegisteredRun,
+    /// What keeps the run's place in its host.
+    held: Box<dyn Send + Sync>,
+    /// What others wait for, until the first event: then the run is stored.
+    starting: Option<Box<dyn Send + Sync>>,
+    /// Whether the run is worth something without its client: what a client that leaves has begun can be resumed.
+    outlives_client: bool,
 }
 
 impl ServerCall {
     /// The call of a run with its questions.
-    pub fn new(run: Run, questions: mpsc::UnboundedReceiver<ClientQuestion>, running: &Arc<RunningCalls>) -> Self {
+    pub fn new(
+        call: HeldCall,
+        questions: mpsc::UnboundedReceiver<ClientQuestion>,
+        running: &Arc<RunningCalls>,
+        route: &AnswerRoute,
+    ) -> Self {
+        let HeldCall { run, held, starting } = call;
         let under_way = RegisteredRun::new(running, &run);
         Self {
+            held,
+            starting: Some(starting),
+            outlives_client: route.outlives_client(),
             run,
             questions,
             notification_count: 0,
@@ -44,19 +60,19 @@ impl ServerCall {
     }
 
     /// Waits for the end of the run.
-    pub async fn wait_result(self, options: &RunOptions) -> CallToolResult {
-        let Self { run, declined, under_way, .. } = self;
-        let result = run_result(run, &declined, options).await;
-        drop(under_way);
+    pub async fn wait_result(self, route: &AnswerRoute) -> CallToolResult {
+        let Self { run, declined, under_way, held, .. } = self;
+        let result = run_result(run, &declined, route).await;
+        drop((under_way, held));
         result
     }
 
     /// Waits for the end of a run whose questions nobody answers.
     pub async fn finish_unanswered(self) {
-        let Self { run, questions, under_way, .. } = self;
+        let Self { run, questions, under_way, held, .. } = self;
         drop(questions);
         run.wait_outcome().await;
-        drop(under_way);
+        drop((under_way, held));
     }
 
     /// Waits until the run ends, or asks a question that the client cannot be asked during the call. If the client
@@ -84,7 +100,10 @@ impl ServerCall {
                     (_, None) => {}
                 },
                 event = self.run.next_event() => match event {
-                    Some(event) => self.notify_progress(&event, context).await,
+                    Some(event) => {
+                        self.starting = None;
+                        self.notify_progress(&event, context).await;
+                    }
                     None => break,
                 },
             }
@@ -104,12 +123,15 @@ impl ServerCall {
         }
     }
 
-    /// If the client cancelled the call, cancels the run. If the client disconnected, only interrupts it, so that a
-    /// stored run can be resumed.
+    /// If the client cancelled the call, cancels the run. If the client disconnected, or the process is stopped, does not end it for
+    /// good, if it can be resumed.
     fn stop(&self, context: &RequestContext<RoleServer>) {
-        match self.under_way.is_stopping() || context.peer.is_transport_closed() {
-            true => self.run.cancel_switch().interrupt_runs(),
-            false => self.run.request_cancel(),
+        match (self.under_way.is_stopping(), self.outlives_client) {
+            (true, true) => self.run.cancel_switch().interrupt_runs(),
+            // Its host lets all runs end their calls first.
+            (true, false) => self.run.cancel_switch().drain_runs(),
+            (false, true) if context.peer.is_transport_closed() => self.run.cancel_switch().interrupt_runs(),
+            (false, _) => self.run.request_cancel(),
         }
     }
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, ElicitRequest, ElicitResult, InputRequest, InputRequiredResult,
+    CallToolRequestParams, CallToolResponse, ElicitRequest, ElicitResult, Extensions, InputRequest, InputRequiredResult,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -17,26 +17,27 @@ use tokio::sync::mpsc;
 use trefoil_runtime::ports::{Random as _, SystemRandom};
 
 use super::OfferedFlow;
+use super::answer_route::AnswerRoute;
 use super::call::ServerCall;
+use super::caller_policy::CallerPolicy;
 use super::question::{ClientQuestion, QuestionInbox, QuestionReply};
 use super::result::error_result;
 use super::running_calls::RunningCalls;
-use crate::command::RunOptions;
 use trefoil_runtime::locks::lock;
 
 /// The key of the question in a response.
 const QUESTION: &str = "question";
-/// How many runs may wait for the client's answer.
+/// How many runs of a caller may wait for its answer.
 const MOST: usize = 256;
 
-/// The calls of a client.
+/// The calls of a server's clients.
 pub struct ServerCalls {
     /// Calls that wait for an answer, by the state that the client sends back.
     parked: Mutex<HashMap<String, ParkedCall>>,
     running: Arc<RunningCalls>,
-    /// The options of commands; `None`: runs are not stored.
-    options: Option<RunOptions>,
+    route: AnswerRoute,
     wait: Duration,
+    policy: Arc<dyn CallerPolicy>,
 }
 
 /// A call that waits for an answer.
@@ -44,13 +45,19 @@ pub struct ParkedCall {
     call: ServerCall,
     asking: ClientQuestion,
     tool: String,
+    /// Who made it.
+    caller: Arc<str>,
 }
 
 impl ServerCalls {
-    /// No calls yet. `options`: those of commands that continue runs; `None`: runs are not stored. `wait`: how long a run waits
-    /// for the client's answer.
-    pub fn new(options: Option<RunOptions>, wait: Duration) -> Self {
-        Self { parked: Mutex::default(), running: Arc::default(), options, wait }
+    /// No calls yet. `wait`: how long a run waits for the client's answer between two calls.
+    pub fn new(route: AnswerRoute, wait: Duration, policy: Arc<dyn CallerPolicy>) -> Self {
+        Self { parked: Mutex::default(), running: Arc::default(), route, wait, policy }
+    }
+
+    /// What callers may do.
+    pub fn policy(&self) -> &dyn CallerPolicy {
+        &*self.policy
     }
 
     /// Starts a run, and continues until it ends or asks a question.
@@ -62,16 +69,20 @@ impl ServerCalls {
     ) -> Result<CallToolResponse, ErrorData> {
         let (asks, questions) = mpsc::unbounded_channel();
         let mut engine = (*tool.engine).clone();
-        if matches!(context.client_capabilities(), Some(can) if can.elicitation.is_some()) {
-            engine = engine.humans(QuestionInbox { questions: asks, is_stored: self.options.is_some() });
+        let can_ask = matches!(context.client_capabilities(), Some(can) if can.elicitation.is_some());
+        if can_ask && self.policy.may_answer(&context.extensions) {
+            engine = engine.humans(QuestionInbox { questions: asks, is_stored: self.route.is_stored() });
         }
         let input = match tool.parse_input(request.arguments) {
             Ok(input) => input,
             Err(why) => return Ok(error_result(why).into()),
         };
-        match engine.start_run(&tool.flow, input) {
-            Ok(run) => self.go_on(ServerCall::new(run, questions, &self.running), &request.name, &context).await,
-            Err(error) => Ok(error_result(error.to_string()).into()),
+        match self.policy.start_call(&context.extensions, engine, tool, input).await {
+            Ok(held) => {
+                let call = ServerCall::new(held, questions, &self.running, &self.route);
+                self.go_on(call, &request.name, &context).await
+            }
+            Err(why) => Ok(error_result(why).into()),
         }
     }
 
@@ -88,10 +99,24 @@ impl ServerCalls {
         self.go_on(parked.call, &request.name, &context).await
     }
 
-    /// The waiting call with this state.
-    pub fn taken_up(&self, tool: &str, state: &str) -> Option<ParkedCall> {
+    /// The waiting call with this state, for its caller.
+    pub fn taken_up(&self, tool: &str, state: &str, request: &Extensions) -> Option<ParkedCall> {
+        let caller = self.policy.caller_id(request);
         let mut parked = self.lock_parked();
-        if parked.get(state)?.tool == tool { parked.remove(state) } else { None }
+        let known = parked.get(state)?;
+        if known.tool == tool && known.caller == caller { parked.remove(state) } else { None }
+    }
+
+    /// The process is being stopped, and its host stops the runs: questions are left open, and this waits until all calls have ended.
+    pub async fn await_stop(&self) {
+        self.running.note_stop();
+        let parked: Vec<ParkedCall> = self.lock_parked().drain().map(|(_, call)| call).collect();
+        for call in parked {
+            call.finish_unanswered().await;
+        }
+        while !self.running.is_empty() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 
     /// Interrupts all runs, and those that start later. Stored ones can be resumed.
@@ -121,24 +146,29 @@ impl ServerCalls {
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         if let Some(asking) = call.next_question(context).await {
-            return Ok(self.park(call, asking, tool));
+            return Ok(self.park(call, asking, tool, self.policy.caller_id(&context.extensions)));
         }
-        let options = self.options.clone().unwrap_or_default();
-        Ok(call.wait_result(&options).await.into())
+        Ok(call.wait_result(&self.route).await.into())
     }
 
-    fn park(self: &Arc<Self>, call: ServerCall, asking: ClientQuestion, tool: &str) -> CallToolResponse {
+    fn park(
+        self: &Arc<Self>,
+        call: ServerCall,
+        asking: ClientQuestion,
+        tool: &str,
+        caller: Arc<str>,
+    ) -> CallToolResponse {
         let Ok(form) = asking.question_form() else {
             return error_result("the question cannot be presented as a form").into();
         };
         let mut parked = self.lock_parked();
-        if parked.len() >= MOST {
+        if parked.values().filter(|parked| parked.caller == caller).count() >= MOST {
             return error_result(format!("{MOST} runs are already waiting for answers")).into();
         }
         let state = format!("{:016x}{:016x}", SystemRandom.next_number(), SystemRandom.next_number());
         let question = InputRequest::Elicitation(ElicitRequest::new(form));
         let questions = [(QUESTION.to_owned(), question)].into_iter().collect();
-        parked.insert(state.clone(), ParkedCall { call, asking, tool: tool.to_owned() });
+        parked.insert(state.clone(), ParkedCall { call, asking, tool: tool.to_owned(), caller });
         let (calls, key) = (self.clone(), state.clone());
         tokio::spawn(async move {
             tokio::time::sleep(calls.wait).await;

@@ -18,7 +18,6 @@ use tokio::sync::{Mutex, mpsc};
 use trefoil_template::read_json_bytes;
 
 use super::id::IdSearch;
-use super::notices::{ServerNotice, ServerWatch};
 
 /// Maximum size of a client's message in bytes.
 const LONGEST: usize = 8 << 20;
@@ -31,6 +30,12 @@ const INVALID: i32 = -32600;
 const WRONG_PARAMS: i32 = -32602;
 
 type IncomingMessage = RxJsonRpcMessage<RoleServer>;
+
+/// Gets why messages of a client are rejected.
+pub trait RejectionWatch: Send + Sync {
+    /// A message was rejected, and why.
+    fn message_rejected(&self, why: &str);
+}
 
 /// The streams of a client.
 pub struct ServerStreams {
@@ -56,7 +61,7 @@ impl LineTransport {
     /// Reads from now on. `left` is called when the client has closed its stream.
     pub fn read_from(
         streams: ServerStreams,
-        watch: Arc<dyn ServerWatch>,
+        watch: Arc<dyn RejectionWatch>,
         left: impl FnOnce() + Send + 'static,
     ) -> Self {
         let ServerStreams { input, output, escape } = streams;
@@ -217,7 +222,7 @@ fn understood(message: Value) -> Result<Option<IncomingMessage>, RefusedMessage>
 }
 
 /// Why the parameters of a known method are wrong; `None` if the method is not known.
-fn wrong_params(method: &str, params: Option<&Value>) -> Option<String> {
+pub fn wrong_params(method: &str, params: Option<&Value>) -> Option<String> {
     use serde_json::from_value;
     let params = params.cloned().unwrap_or_default();
     let error = match method {
@@ -231,8 +236,8 @@ fn wrong_params(method: &str, params: Option<&Value>) -> Option<String> {
 }
 
 impl RefusedMessage {
-    async fn report(self, out: &ClientStream, watch: &dyn ServerWatch) {
-        watch.take_notice(ServerNotice::MessageRejected(&self.why));
+    async fn report(self, out: &ClientStream, watch: &dyn RejectionWatch) {
+        watch.message_rejected(&self.why);
         if self.answered {
             let error = json!({ "code": self.code, "message": self.why });
             // A disconnected client is detected elsewhere.

@@ -1,12 +1,12 @@
 //! Flows as tools of the Model Context Protocol: clients list and call them, receive progress, answer questions and
 //! stop runs. The SDK implements the protocol itself.
 
+mod answer_route;
 mod call;
+mod caller_policy;
 mod calls;
-mod flows;
 mod id;
 mod lines;
-mod notices;
 mod open_question;
 mod question;
 mod result;
@@ -19,32 +19,42 @@ use std::time::Duration;
 
 use crate::engine::Engine;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult, PaginatedRequestParams,
-    ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, Implementation, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::{RequestContext, serve_server};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
+use trefoil_machine::text::shorten_text;
 use trefoil_project::{Error, shell};
 use trefoil_runtime::CancelSwitch;
 
-use calls::ServerCalls;
-use lines::LineTransport;
+use lines::{LineTransport, wrong_params};
 use result::error_result;
 
 use crate::command::RunOptions;
-pub use flows::{FlowSource, ServedFlows};
-pub use lines::ServerStreams;
-pub use notices::{ServerNotice, ServerWatch};
-pub use tools::{OfferedFlow, OfferedTools};
+pub use answer_route::AnswerRoute;
+pub use caller_policy::{CallerPolicy, HeldCall, OneCaller};
+pub use calls::ServerCalls;
+pub use lines::{RejectionWatch, ServerStreams};
+pub use tools::{OfferedFlow, OfferedTools, ServedFlows};
 
+/// The most characters of an unknown name in a message.
+const LONGEST_UNKNOWN: usize = 100;
 /// How long runs may take to end after the client has disconnected.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The server side of the protocol.
+/// The server side of the protocol, for one session or one request. Copies share their flows and calls.
 #[derive(Clone)]
-struct FlowServer {
+pub struct McpFlowServer {
     flows: Arc<ServedFlows>,
     calls: Arc<ServerCalls>,
+}
+
+impl McpFlowServer {
+    /// A server of these flows.
+    pub fn new(flows: Arc<ServedFlows>, calls: Arc<ServerCalls>) -> Self {
+        Self { flows, calls }
+    }
 }
 
 /// What a server is given by its host.
@@ -53,8 +63,8 @@ pub struct ServerOptions {
     pub commands: Option<RunOptions>,
     /// How long a run waits for the client's answer between two calls.
     pub wait: Duration,
-    /// Gets what the server says.
-    pub watch: Arc<dyn ServerWatch>,
+    /// Gets why a message of the client is rejected.
+    pub watch: Arc<dyn RejectionWatch>,
     /// The streams of the client.
     pub streams: ServerStreams,
 }
@@ -85,8 +95,12 @@ pub async fn serve_flows(
     stopped: &CancelSwitch,
 ) -> ServerEnd {
     let ServerOptions { commands, wait, watch, streams } = options;
-    let calls = Arc::new(ServerCalls::new(commands, wait));
-    let server = FlowServer { flows: Arc::new(flows), calls: calls.clone() };
+    let route = match commands {
+        Some(options) => AnswerRoute::Commands(options),
+        None => AnswerRoute::NotStored,
+    };
+    let calls = Arc::new(ServerCalls::new(route, wait, Arc::new(OneCaller)));
+    let server = McpFlowServer::new(Arc::new(flows), calls.clone());
     let left = calls.clone();
     let lines = LineTransport::read_from(streams, watch, move || left.interrupt_runs());
     // Not dropped before the runs are interrupted, because its end cancels them.
@@ -102,7 +116,7 @@ pub async fn serve_flows(
 
 /// Serves until the client disconnects.
 async fn session(
-    server: FlowServer,
+    server: McpFlowServer,
     lines: LineTransport,
 ) -> Result<ServerStop, Box<dyn std::error::Error + Send + Sync>> {
     match serve_server(server, lines).await {
@@ -113,7 +127,7 @@ async fn session(
     }
 }
 
-impl ServerHandler for FlowServer {
+impl ServerHandler for McpFlowServer {
     fn get_info(&self) -> ServerConfig {
         let me = Implementation::new("trefoil", env!("CARGO_PKG_VERSION"));
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build()).with_server_info(me)
@@ -122,9 +136,16 @@ impl ServerHandler for FlowServer {
     async fn list_tools(
         &self,
         _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.flows.current_tools().tool_descriptions()))
+        let tools = self.flows.current_tools();
+        let mut descriptions = Vec::new();
+        for offered in tools.offered_flows() {
+            if self.calls.policy().may_use_flow(&context.extensions, &offered.name) {
+                descriptions.push(offered.tool_description().clone());
+            }
+        }
+        Ok(ListToolsResult::with_all_items(descriptions))
     }
 
     async fn call_tool(
@@ -133,17 +154,39 @@ impl ServerHandler for FlowServer {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let tools = self.flows.current_tools();
-        let Some(tool) = tools.get(&request.name) else {
-            let names = tools.tool_names().join(", ");
-            let message = format!("unknown tool `{}`; available: {names}", request.name);
-            return Err(ErrorData::invalid_params(message, None));
+        let may_use = |offered: &OfferedFlow| self.calls.policy().may_use_flow(&context.extensions, &offered.name);
+        let tool = match tools.get(&request.name) {
+            Some(offered) if may_use(offered) => offered,
+            _ => {
+                let mut names = Vec::new();
+                for offered in tools.offered_flows() {
+                    if may_use(offered) {
+                        names.push(&*offered.tool_description().name);
+                    }
+                }
+                let unknown = shorten_text(&request.name, LONGEST_UNKNOWN);
+                let message = format!("unknown tool `{unknown}`; available: {}", names.join(", "));
+                return Err(ErrorData::invalid_params(message, None));
+            }
         };
         match &request.request_state {
             None => self.calls.begin_call(tool, request, context).await,
-            Some(state) => match self.calls.taken_up(&request.name, state) {
+            Some(state) => match self.calls.taken_up(&request.name, state, &context.extensions) {
                 Some(parked) => self.calls.continue_call(parked, &request, context).await,
                 None => Ok(error_result("this question is no longer open; call the tool again").into()),
             },
+        }
+    }
+
+    /// The SDK takes a known method with wrong parameters for an unknown method.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        match wrong_params(&request.method, request.params.as_ref()) {
+            Some(why) => Err(ErrorData::invalid_params(why, None)),
+            None => Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None)),
         }
     }
 }

@@ -19,9 +19,14 @@ pub struct RunningCalls {
 pub struct RegisteredRun(Arc<RunningCalls>, String);
 
 impl RunningCalls {
+    /// From now on, a client that leaves has not cancelled anything: the process is being stopped.
+    pub fn note_stop(&self) {
+        self.is_stopping.store(true, Ordering::SeqCst);
+    }
+
     /// Interrupts all runs, and those that start later. Stored ones can be resumed.
     pub fn interrupt_runs(&self) {
-        self.is_stopping.store(true, Ordering::SeqCst);
+        self.note_stop();
         self.runs().values().for_each(CancelSwitch::interrupt_runs);
     }
 

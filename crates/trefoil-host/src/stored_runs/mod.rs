@@ -3,6 +3,8 @@
 
 mod answer_posting;
 mod cancellation;
+mod deletion;
+mod moment_parsing;
 mod open_questions;
 mod run_follower;
 mod unreadable_run;
@@ -21,6 +23,8 @@ use trefoil_project::error::Result;
 
 pub use answer_posting::{AnswerRefusal, post_answer};
 pub use cancellation::{RunCancellation, cancel_run};
+pub use deletion::{DeletionRefusal, RunDeletion, plan_deletion};
+pub use moment_parsing::parse_moment;
 pub use open_questions::{OpenQuestion, QuestionFilter, QuestionPage, open_questions};
 pub use run_follower::RunFollower;
 pub use unreadable_run::UnreadableRun;
@@ -67,8 +71,7 @@ impl Runs {
         Ok(waiting_steps(&self.store, &record).await?)
     }
     /// The open questions of all runs, by the start of their runs, newest first. `after`: the end of an earlier page. A page ends with a
-    /// whole run, so it may have a few more questions than `limit`; it may also have fewer, although there is another one. What was
-    /// read of a run that waits is kept in memory until its journal grows; clones share it.
+    /// whole run, so it may have a few more questions than `limit`; it may also have fewer, although there is another one.
     ///
     /// # Errors
     ///
@@ -98,7 +101,10 @@ impl Runs {
     /// [`Error::Store`](trefoil_project::Error::Store) if there is no such run, or its content is not kept.
     pub async fn follow_run(&self, run: &str) -> Result<RunFollower> {
         let stored = StoredRun::read_run(&*self.store, run).await?;
-        Ok(RunFollower::new(self.store.clone(), stored))
+        Ok(self.follow_stored(stored))
+    }
+    pub(crate) fn follow_stored(&self, stored: StoredRun) -> RunFollower {
+        RunFollower::new(self.store.clone(), stored)
     }
     /// Answers a question of a run, or of a run that one of its tools has started. The answer is for the question as it
     /// is asked now: the first one counts. The process that drives the run continues with it; if there is none, the run

@@ -29,8 +29,8 @@ pub struct QuestionFilter {
     pub flow: Option<String>,
     /// Of this run, including what the runs ask that it has started.
     pub run: Option<String>,
-    /// Of runs with this label. No format names the person who is to answer, so a label has to.
-    pub label: Option<(String, String)>,
+    /// Of runs with all of these labels. No format names the person who is to answer, so a label has to.
+    pub labels: Vec<(String, String)>,
 }
 
 /// An open question.
@@ -75,8 +75,8 @@ pub async fn open_questions(
         }
         return Ok(page);
     }
-    let QuestionFilter { flow, run: _, label } = filter.clone();
-    let runs = RunFilter { status: ASKING.to_vec(), flow, label, ..RunFilter::default() };
+    let QuestionFilter { flow, run: _, labels } = filter.clone();
+    let runs = RunFilter { status: ASKING.to_vec(), flow, labels, ..RunFilter::default() };
     let mut seen = 0;
     page.next = after;
     loop {
@@ -99,11 +99,8 @@ impl QuestionFilter {
     /// Whether a run may ask something that is selected.
     fn selects(&self, record: &Record) -> bool {
         let has_flow = self.flow.is_none() || self.flow.as_ref() == Some(&record.flow);
-        let has_label = match &self.label {
-            Some(label) => record.labels.contains(label),
-            None => true,
-        };
-        has_flow && has_label && ASKING.contains(&record.status)
+        let has_labels = self.labels.iter().all(|label| record.labels.contains(label));
+        has_flow && has_labels && ASKING.contains(&record.status)
     }
 }
 

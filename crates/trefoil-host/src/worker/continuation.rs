@@ -3,6 +3,7 @@
 use std::pin::pin;
 
 use crate::durable::{StoredProject, StoredRun};
+use crate::service::RunFeeds;
 use trefoil_project::Error;
 use trefoil_runtime::{CancelSwitch, RunOutcome};
 use trefoil_store::{LeasedRun, Owner, StoreError};
@@ -28,9 +29,9 @@ pub async fn continue_run(
     engines: &WorkerEngines,
     hold: LeasedRun,
     cancel: &CancelSwitch,
-    watch: &dyn WorkerWatch,
+    (watch, feeds): (&dyn WorkerWatch, Option<&RunFeeds>),
 ) -> ContinuationEnd {
-    continued(owner, engines, hold, cancel, watch).await.unwrap_or_else(|error| match error {
+    continued(owner, engines, hold, cancel, (watch, feeds)).await.unwrap_or_else(|error| match error {
         Error::Store(
             StoreError::Held { .. } | StoreError::Ended { .. } | StoreError::NoRun { .. } | StoreError::NotHeld { .. },
         ) => ContinuationEnd::Taken,
@@ -45,7 +46,7 @@ async fn continued(
     engines: &WorkerEngines,
     hold: LeasedRun,
     cancel: &CancelSwitch,
-    watch: &dyn WorkerWatch,
+    (watch, feeds): (&dyn WorkerWatch, Option<&RunFeeds>),
 ) -> Result<ContinuationEnd, Error> {
     let (run, store) = (hold.run_id().to_owned(), &**owner.store());
     let stored = StoredRun::read_run(store, &run).await?;
@@ -55,10 +56,22 @@ async fn continued(
     }
     let engine = if project.is_around(&engines.folder) { &engines.of_project } else { &engines.own };
     let ready = engine.as_begun(&stored).ready_again(&stored, &[]).await?;
-    let begun = ready.resume_held(hold)?;
+    let mut begun = ready.resume_held(hold)?;
     watch.take_event(WorkerEvent::RunBegun { run: &run, flow: &stored.started.program.flow });
     let stop = begun.cancel_switch();
-    let mut outcome = pin!(begun.wait_outcome());
+    let feed = feeds.map(|feeds| feeds.open_local(&run, begun.flow().clone()));
+    let mut outcome = pin!(async move {
+        if let Some(feed) = &feed {
+            while let Some(event) = begun.next_event().await {
+                feed.push_event(event);
+            }
+        }
+        let outcome = begun.wait_outcome().await;
+        if let Some(feed) = &feed {
+            feed.end_feed(outcome.continues || outcome.suspended);
+        }
+        outcome
+    });
     let outcome = tokio::select! {
         outcome = &mut outcome => outcome,
         () = cancel.passed_on(&stop) => outcome.await,

@@ -12,7 +12,9 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::durable::{StoredProject, StoredRun};
 use crate::engine::Engine;
+use crate::service::RunFeeds;
 use tokio::task::JoinSet;
 use trefoil_project::Error;
 use trefoil_runtime::CancelSwitch;
@@ -60,12 +62,29 @@ pub struct WorkerEngines {
     pub folder: PathBuf,
 }
 
+impl WorkerEngines {
+    /// The engine with which a stored run continues here: the settings of the project apply only to its own files.
+    ///
+    /// # Errors
+    ///
+    /// The run cannot be read.
+    pub async fn for_stored_run(&self, run: &str) -> Result<(&Engine, StoredRun), Error> {
+        let store = self.of_project.kept_runs()?;
+        let stored = StoredRun::read_run(&*store, run).await?;
+        let project = StoredProject::of_worker(&*store, &stored, &self.folder).await?;
+        let engine = if project.is_around(&self.folder) { &self.of_project } else { &self.own };
+        Ok((engine, stored))
+    }
+}
+
 /// A process that works on the runs of a store.
 pub struct RunWorker {
     store: Arc<dyn Store>,
     engines: WorkerEngines,
     limits: WorkerLimits,
     watch: Arc<dyn WorkerWatch>,
+    /// Gets the events of its runs for whoever watches them.
+    feeds: Option<RunFeeds>,
     owner: Arc<Owner>,
     /// The runs in progress, with their handles for stopping.
     under_way: BTreeMap<String, CancelSwitch>,
@@ -114,12 +133,19 @@ impl RunWorker {
             engines,
             limits,
             watch,
+            feeds: None,
             owner,
             under_way: BTreeMap::new(),
             work: JoinSet::new(),
             elsewhere: BTreeMap::new(),
             reclaimed: None,
         }
+    }
+
+    /// Gives the events of its runs to these feeds.
+    #[must_use]
+    pub fn with_feeds(self, feeds: RunFeeds) -> Self {
+        Self { feeds: Some(feeds), ..self }
     }
 
     /// Works until it is stopped, or until no run waits, and gives its runs back.
@@ -201,8 +227,9 @@ impl RunWorker {
         let (run, cancel) = (hold.run_id().to_owned(), CancelSwitch::new());
         self.under_way.insert(run.clone(), cancel.clone());
         let (owner, engines, watch) = (self.owner.clone(), self.engines.clone(), self.watch.clone());
+        let feeds = self.feeds.clone();
         self.work.spawn(async move {
-            let ended = continue_run(&owner, &engines, hold, &cancel, &*watch).await;
+            let ended = continue_run(&owner, &engines, hold, &cancel, (&*watch, feeds.as_ref())).await;
             (run, ended)
         });
     }

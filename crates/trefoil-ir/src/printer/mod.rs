@@ -128,7 +128,9 @@ impl<'p> ProgramPrinter<'p> {
     }
     fn program(&mut self) {
         // Steps are printed in their flows. The hash is that of the source text.
-        let ProgramParts { name, flows, steps: _, schemas, entry, hash: _, missing_agents } = &**self.program;
+        // Who performs the calls of a tool is not what the program does.
+        let ProgramParts { name, flows, steps: _, schemas, entry, hash: _, missing_agents, client_tools: _ } =
+            &**self.program;
         self.line(format!("program {} entry flow {}", ticked(name), entry.0));
         for (name, at) in missing_agents {
             let place = self.location_suffix(*at);

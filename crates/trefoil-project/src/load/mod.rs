@@ -39,6 +39,7 @@ use trefoil_runtime::ports::EnvSecrets;
 use trefoil_syntax::{Diagnostic, DiagnosticList, FileId, FindingSeverity, SourceFiles, yaml};
 
 pub use cache::ParseCache;
+pub use roots::FolderTarget;
 
 use file_loader::FileLoader;
 use path_check::CheckedPaths;
@@ -270,7 +271,18 @@ pub fn load_target(target: &LoadTarget, options: &LoadOptions) -> Result<LoadedT
 
 /// The manifests at a path that no other manifest there references, as candidates for a run.
 pub fn find_root_targets(path: &Path, options: &LoadOptions) -> Vec<LoadTarget> {
-    roots::find_root_targets(&mut FileLoader::new(options.clone()), path)
+    let mut roots = Vec::new();
+    for found in find_folder_targets(path, options) {
+        if found.is_root {
+            roots.push(found.target);
+        }
+    }
+    roots
+}
+
+/// The manifests of a folder, each as a target, and whether no other manifest references it. For a file, the file itself.
+pub fn find_folder_targets(path: &Path, options: &LoadOptions) -> Vec<FolderTarget> {
+    roots::find_folder_targets(&mut FileLoader::new(options.clone()), path)
 }
 
 /// The file of the manifest that a target means, without checking it; `None` if it means none, or several.

@@ -39,6 +39,15 @@ pub(super) struct LoweredEntry {
     pub servers: BTreeSet<String>,
 }
 
+/// A manifest of a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FolderTarget {
+    /// The manifest.
+    pub target: LoadTarget,
+    /// Whether no other manifest references it.
+    pub is_root: bool,
+}
+
 /// Finds and lowers the manifest of a target; mistakes go to `found`.
 pub(super) fn find_entry(
     loader: &mut FileLoader,
@@ -249,18 +258,19 @@ fn unknown_id(loader: &mut FileLoader, folder: &LoadedFolder, path: &Path, id: &
     Diagnostic::without_location(rules::UNKNOWN_ID, FindingSeverity::Error, Some(file), message).with_help(help)
 }
 
-/// The manifests of a folder that no other manifest references, each as a target. For a file, the file itself.
-pub(super) fn find_root_targets(loader: &mut FileLoader, path: &Path) -> Vec<LoadTarget> {
+/// The manifests of a folder, each as a target, and whether no other manifest references it. For a file, the file itself.
+pub(super) fn find_folder_targets(loader: &mut FileLoader, path: &Path) -> Vec<FolderTarget> {
     if !loader.options.file_access.is_folder(path) {
-        return vec![LoadTarget { path: path.to_owned(), id: None }];
+        return vec![FolderTarget { target: LoadTarget { path: path.to_owned(), id: None }, is_root: true }];
     }
     let folder = LoadedFolder::read_whole_folder(loader, path, &[]);
     let made = folder.compile_entries(&all_documents(&folder));
+    let roots = unreferenced_documents(&folder, &made);
     let mut targets = Vec::new();
-    for index in unreferenced_documents(&folder, &made) {
-        let Some(document) = folder.project.documents.get(index) else { continue };
+    for (index, document) in folder.project.documents.iter().enumerate() {
         if let Some(file) = loader.read_files().get(document.file) {
-            targets.push(LoadTarget { path: file.name().into(), id: None });
+            let target = LoadTarget { path: file.name().into(), id: None };
+            targets.push(FolderTarget { target, is_root: roots.contains(&index) });
         }
     }
     targets

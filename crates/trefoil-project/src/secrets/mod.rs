@@ -50,6 +50,8 @@ pub struct OperatorSecrets {
     env: EnvSecrets,
     sources: SecretSources,
     vault: Option<SecretVault>,
+    /// The variables that flows may read; `None`: all.
+    allowed_env: Option<Vec<String>>,
     /// The results of lookups, so that a command asks the user only once.
     known: Mutex<HashMap<String, FoundSecret>>,
 }
@@ -60,7 +62,21 @@ type FoundSecret = Result<Option<Secret>, String>;
 impl OperatorSecrets {
     /// Adds these sources to those named by the environment.
     pub fn new(env: EnvSecrets, sources: SecretSources) -> Self {
-        Self { env, sources, vault: SecretVault::of_user(), known: Mutex::default() }
+        Self { env, sources, vault: SecretVault::of_user(), allowed_env: None, known: Mutex::default() }
+    }
+
+    /// Lets flows read only these variables of the environment (A18: on a server, only what the operator allows).
+    #[must_use]
+    pub fn with_allowed_env(self, allowed_env: Option<Vec<String>>) -> Self {
+        Self { allowed_env, ..self }
+    }
+
+    /// Whether flows may read a variable of the environment.
+    fn allows_variable(&self, name: &str) -> bool {
+        match &self.allowed_env {
+            Some(allowed) => allowed.iter().any(|known| known == name),
+            None => true,
+        }
     }
 
     fn find(&self, name: &str) -> FoundSecret {
@@ -96,13 +112,16 @@ impl OperatorSecrets {
 impl Secrets for OperatorSecrets {
     fn get(&self, kind: HoleKind, name: &str) -> Option<Secret> {
         if kind == HoleKind::Env {
-            return self.env.get(kind, name);
+            return if self.allows_variable(name) { self.env.get(kind, name) } else { None };
         }
         self.cached_secret(name).ok().flatten()
     }
 
     fn find_problem(&self, kind: HoleKind, name: &str) -> Option<String> {
         match kind {
+            HoleKind::Env if !self.allows_variable(name) => Some(format!(
+                "on this server, flows may not read it; the operator allows it with `[serve] env = [\"{name}\"]`"
+            )),
             HoleKind::Env => self.env.find_problem(kind, name),
             HoleKind::Secret => self.cached_secret(name).err(),
         }

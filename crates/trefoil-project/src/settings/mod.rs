@@ -90,6 +90,8 @@ pub struct Settings {
     pub commands: bool,
     /// `[run] env`: the variables that commands get in addition to the usual ones.
     pub command_env: Vec<String>,
+    /// `[serve] env`: the variables of the environment that flows may read on a server.
+    pub served_env: Vec<String>,
     /// `[limits]`: the number of concurrent model calls, and their rate.
     pub limits: Option<HostLimits>,
     /// `[run] reserve`: the amount that cost limits reserve for a call.

@@ -33,6 +33,7 @@ pub const TABLES: &[(&str, &str)] = &[
     ("run", "let steps run commands, pass them variables, or choose what cost limits reserve"),
     ("limits", "limit the number and rate of model calls"),
     ("store", "delete old runs"),
+    ("serve", "choose what flows may read on a server"),
     ("recovery", "decide whether commands and tool calls are repeated after a crash"),
 ];
 
@@ -152,6 +153,10 @@ impl SettingsReading<'_> {
                     Some("bound") => self.found.settings.reserve = Some(Reserve::Bound),
                     Some("estimate") => self.found.settings.reserve = Some(Reserve::Estimate),
                     _ => self.report_wrong_value(value.span(), "`reserve` must be `\"bound\"` or `\"estimate\"`"),
+                },
+                ("serve", "env") => match read_words(value) {
+                    Ok(names) => self.found.settings.served_env = names,
+                    Err((at, why)) => self.report_wrong_value(at, &why),
                 },
                 ("limits", key) => self.limit(key, at, value),
                 ("store", key) => self.keep(key, at, value),

@@ -267,7 +267,7 @@ async fn open_questions_are_listed_over_all_runs_until_they_are_answered() {
     assert_eq!(all_pages(&scene.runs, &flow, 10).await, [asks(&second)]);
     let of_run = QuestionFilter { run: Some(first.clone()), ..QuestionFilter::default() };
     assert_eq!(all_pages(&scene.runs, &of_run, 10).await, [asks(&first)]);
-    let label = QuestionFilter { label: Some(("person".to_owned(), "ada".to_owned())), ..QuestionFilter::default() };
+    let label = QuestionFilter { labels: vec![("person".to_owned(), "ada".to_owned())], ..QuestionFilter::default() };
     assert_eq!(all_pages(&scene.runs, &label, 10).await, [asks(&third)]);
     let both = QuestionFilter { run: Some(first.clone()), ..flow };
     assert_eq!(all_pages(&scene.runs, &both, 10).await, []);

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use trefoil_ir::{
-    FlowCallee, Offer, ProgramSchema, SchemaId, Source, StepKind, SubflowCall, ToolCall, ToolKind, ValueExpression,
+    ClientTool, FlowCallee, Offer, ProgramSchema, SchemaId, Source, StepKind, SubflowCall, ToolCall, ToolKind,
+    ValueExpression,
 };
 use trefoil_syntax::yaml::YamlText;
 use trefoil_syntax::{Location, Span};
@@ -33,7 +34,11 @@ pub fn lower_offers(lowering: &mut AgntzLowering<'_, '_>, bound: &BoundAgent<'_>
                     offers.local(name, None, None);
                 }
             }
-            LlmTool::Client { name, description, input } => offers.local(name, *description, Some(&input.json)),
+            LlmTool::Client { name, description, input, timeout_ms } => {
+                let tool = ClientTool { name: name.value.clone(), timeout_ms: *timeout_ms };
+                offers.lowering.builder.add_client_tool(tool);
+                offers.local(name, *description, Some(&input.json));
+            }
             LlmTool::Http { name, description, http } => offers.http(name, *description, http),
             LlmTool::Mcp { server, tools, headers } => {
                 let kind = ToolKind::Mcp { server: server.value.clone(), headers: headers.clone() };

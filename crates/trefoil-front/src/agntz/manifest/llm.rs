@@ -47,6 +47,8 @@ pub enum LlmTool<'n> {
         description: Option<&'n YamlText>,
         /// Its parameters.
         input: AgntzSchema<'n>,
+        /// How long the client may take, in milliseconds.
+        timeout_ms: Option<u64>,
     },
     /// A request.
     Http {

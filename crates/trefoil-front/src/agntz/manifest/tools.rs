@@ -255,7 +255,8 @@ fn client<'n>(tool: &mut MappingReader<'n, '_>, known: &[&'n YamlText]) -> (Opti
     let reader = tool.reader;
     let name = name(tool, "a client tool");
     let description = non_empty_text(reader, tool.require_text("description"), "description");
-    tool.read_integer("timeoutMs", 1000..=120_000);
+    let timeout = tool.read_integer("timeoutMs", 1000..=120_000);
+    let timeout_ms = timeout.and_then(|ms| u64::try_from(ms).ok());
     let schema_entry = tool.require_entry("inputSchema");
     let schema = schema_entry.map(|entry| schema::read_schema(reader, entry));
     if let (Some(entry), Some(schema)) = (schema_entry, &schema)
@@ -275,7 +276,7 @@ fn client<'n>(tool: &mut MappingReader<'n, '_>, known: &[&'n YamlText]) -> (Opti
         reader.report_duplicate(name.span, first.span, format!("`{}` is declared twice", name.value));
     }
     let tool = match (name, schema) {
-        (Some(name), Some(input)) => Some(LlmTool::Client { name, description, input }),
+        (Some(name), Some(input)) => Some(LlmTool::Client { name, description, input, timeout_ms }),
         _ => None,
     };
     (name, tool)

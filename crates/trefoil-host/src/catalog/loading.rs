@@ -1,0 +1,182 @@
+//! Loads the flows of a catalog, and keeps the last versions of those whose edit does not load.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use trefoil_project::file_access;
+use trefoil_project::load::{FolderTarget, LoadOptions, LoadReport, load_target};
+use trefoil_project::target::LoadTarget;
+use trefoil_project::{Error, Flow, FoundErrors};
+use trefoil_runtime::ports::CallSite;
+use trefoil_runtime::{HumanInbox, HumanRequest, QuestionState};
+use trefoil_syntax::{Diagnostic, SourceFiles};
+
+use super::{BrokenTarget, CatalogFlow, CatalogNotice, CatalogSnapshot, CatalogWatch};
+use crate::engine::Engine;
+
+/// Flows of the same project.
+#[derive(Clone)]
+pub(super) struct CatalogProject {
+    pub engine: Arc<Engine>,
+    pub options: LoadOptions,
+}
+
+/// Flows being loaded.
+pub(super) struct LoadingFlows<'b> {
+    /// The flows so far.
+    pub snapshot: CatalogSnapshot,
+    /// The flows before the edit.
+    before: &'b CatalogSnapshot,
+    /// The files that were read, and their folders.
+    pub files: BTreeSet<PathBuf>,
+    /// The projects inside the folders that were named, by project file; none for a project whose settings do not apply.
+    pub projects: HashMap<Option<PathBuf>, Option<CatalogProject>>,
+    /// Findings that were shown. A manifest is also mentioned by those that may refer to it.
+    shown: HashSet<String>,
+}
+
+/// Files that are no longer found in a folder.
+#[derive(Default)]
+pub(super) struct LostTargets {
+    /// Those that do not load.
+    pub broken: Vec<FolderTarget>,
+    /// Whether there are others.
+    pub some_load: bool,
+}
+
+impl<'b> LoadingFlows<'b> {
+    pub fn new(before: &'b CatalogSnapshot) -> Self {
+        Self {
+            snapshot: CatalogSnapshot::default(),
+            before,
+            files: BTreeSet::new(),
+            projects: HashMap::new(),
+            shown: HashSet::new(),
+        }
+    }
+
+    /// Adds a flow, and says what prevents its runs.
+    pub fn add_target(&mut self, found: &FolderTarget, project: &CatalogProject, watch: &dyn CatalogWatch) {
+        let FolderTarget { target, is_root } = found;
+        match load_target(target, &project.options) {
+            Ok(loaded) => {
+                self.note_files(&loaded.files);
+                self.files.extend(loaded.texts.keys().cloned());
+                for called in project.engine.callable_flows(&loaded.program) {
+                    self.note_files(&called.files);
+                }
+                let flow = Flow::from(loaded);
+                let prevented = find_obstacle(&project.engine, &flow);
+                let offered = self.snapshot.add_flow(CatalogFlow {
+                    name: flow.name().to_owned(),
+                    target: target.clone(),
+                    is_root: *is_root,
+                    flow,
+                    engine: project.engine.clone(),
+                    broken_edit: None,
+                    prevented,
+                });
+                if let Some(why) = &offered.prevented {
+                    watch.take_notice(CatalogNotice::CannotRun { name: &offered.name, why });
+                }
+            }
+            Err(report) => self.add_broken(target, report, watch),
+        }
+    }
+
+    /// Says why a target does not load, and keeps its last version.
+    fn add_broken(&mut self, target: &LoadTarget, report: LoadReport, watch: &dyn CatalogWatch) {
+        self.note_files(&report.files);
+        let mut new: Vec<Diagnostic> = Vec::new();
+        for finding in &report.diagnostics {
+            if self.shown.insert(finding_identity(finding, &report.files)) {
+                new.push(finding.clone());
+            }
+        }
+        if !new.is_empty() {
+            watch.take_notice(CatalogNotice::Findings(&new, &report.files));
+        }
+        let findings = FoundErrors::new(report.files, report.diagnostics);
+        let last = self.before.flow_of_target(target);
+        watch.take_notice(CatalogNotice::NotLoaded { target, kept: last.is_some() });
+        let Some(last) = last else {
+            self.snapshot.broken.push(BrokenTarget { target: target.clone(), findings });
+            return;
+        };
+        self.note_files(&last.flow.loaded_target().files);
+        self.snapshot.add_flow(CatalogFlow {
+            name: last.flow.name().to_owned(),
+            target: target.clone(),
+            is_root: last.is_root,
+            flow: last.flow.clone(),
+            engine: last.engine.clone(),
+            broken_edit: Some(findings),
+            prevented: last.prevented.clone(),
+        });
+    }
+
+    /// The files of a folder that were manifests before and are not found now. An editor writes a file in two steps, or a mistake
+    /// is in the very lines by which a manifest is recognized: they stay in their last versions. One that loads was excluded, or
+    /// was written just now.
+    pub fn find_lost(&self, folder: &Path, found: &[FolderTarget]) -> LostTargets {
+        let mut lost = LostTargets::default();
+        for last in self.before.offered_flows() {
+            let target = &last.target;
+            if target.id.is_some() || !target.path.starts_with(folder) || !file_access::is_file(&target.path) {
+                continue;
+            }
+            if found.iter().any(|found| found.target == *target) {
+                continue;
+            }
+            let options = &last.flow.loaded_target().how.options;
+            match load_target(target, options) {
+                Ok(_) => lost.some_load = true,
+                Err(_) => lost.broken.push(FolderTarget { target: target.clone(), is_root: last.is_root }),
+            }
+        }
+        lost
+    }
+
+    /// Notes the files, and their folders, to which others may be added.
+    pub fn note_files(&mut self, files: &SourceFiles) {
+        for (_, file) in files.iter() {
+            let path = PathBuf::from(file.name());
+            if let Some(folder) = path.parent() {
+                self.files.insert(folder.to_owned());
+            }
+            self.files.insert(path);
+        }
+    }
+}
+
+/// What is the same in two findings that say the same.
+fn finding_identity(d: &Diagnostic, files: &SourceFiles) -> String {
+    let file = d.file.and_then(|file| files.get(file));
+    let name = file.map(|file| file.name()).unwrap_or_default();
+    let start = d.span.map(|span| span.start).unwrap_or_default();
+    format!("{name}:{start}: {}: {}", d.rule, d.message)
+}
+
+/// What prevents runs of a flow, such as a missing key. Whether people can be asked depends on the client.
+pub(super) fn find_obstacle(engine: &Engine, flow: &Flow) -> Option<String> {
+    match engine.clone().humans(AnybodyInbox).prepare_run(flow) {
+        Ok(_) => None,
+        Err(Error::NotStarted(why)) => {
+            let all: Vec<&str> = why.found_diagnostics().iter().map(|d| &*d.message).collect();
+            Some(all.join("; "))
+        }
+        Err(error) => Some(error.to_string()),
+    }
+}
+
+/// People who may answer later.
+struct AnybodyInbox;
+
+#[async_trait]
+impl HumanInbox for AnybodyInbox {
+    async fn ask_question(&self, _at: CallSite<'_>, _request: &HumanRequest) -> QuestionState {
+        QuestionState::Later
+    }
+}

@@ -1,0 +1,314 @@
+//! The flows that a server offers: found in folders and files, loaded, and loaded again after an edit. A flow whose edit does
+//! not load stays in its last version, with the findings about the edit.
+//!
+//! A folder may contain other projects. Each flow runs with the settings of its own project, so a flow of a project that
+//! the user does not trust has no permissions.
+
+mod loading;
+mod notices;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+
+use trefoil_project::file_access::{self, PathStamp};
+use trefoil_project::load::{FolderTarget, LoadOptions, find_folder_targets};
+use trefoil_project::settings::{self, FoundSettings, Settings};
+use trefoil_project::target::LoadTarget;
+use trefoil_project::target_settings::target_settings;
+use trefoil_project::{Flow, FoundErrors};
+use trefoil_runtime::locks::lock;
+
+use crate::engine::Engine;
+use loading::{CatalogProject, LoadingFlows};
+
+pub use notices::{CatalogNotice, CatalogWatch};
+
+/// The accuracy of the times of files, and some more.
+const TICK: Duration = Duration::from_millis(20);
+/// The most files of a folder that are watched although they are no manifests.
+const MOST_FILES: usize = 10_000;
+
+/// What is offered, and how.
+pub struct CatalogSource {
+    /// The targets that were named.
+    pub targets: Vec<LoadTarget>,
+    /// The options for loading them, without any settings.
+    pub options: LoadOptions,
+    /// Whether manifests that others use are offered, too.
+    pub with_called: bool,
+    /// Whether project files are ignored.
+    pub no_config: bool,
+    /// The engine for flows of a project with these settings.
+    pub engine: Box<dyn Fn(&Settings) -> Engine + Send + Sync>,
+    /// Gets what prevents flows from being offered.
+    pub watch: Arc<dyn CatalogWatch>,
+}
+
+/// A flow that is offered.
+pub struct CatalogFlow {
+    /// Its name, which no other flow of the catalog has.
+    pub name: String,
+    /// Where it comes from.
+    pub target: LoadTarget,
+    /// Whether no other manifest uses it.
+    pub is_root: bool,
+    /// The version that runs.
+    pub flow: Flow,
+    /// The engine that runs it.
+    pub engine: Arc<Engine>,
+    /// Why the files as they are now do not load; `None`: the version that runs is what they say.
+    pub broken_edit: Option<FoundErrors>,
+    /// What prevents its runs, such as a missing key.
+    pub prevented: Option<String>,
+}
+
+/// A target that has not loaded yet, and why.
+#[derive(Clone)]
+pub struct BrokenTarget {
+    /// The target.
+    pub target: LoadTarget,
+    /// Why it does not load.
+    pub findings: FoundErrors,
+}
+
+/// The flows at one moment.
+#[derive(Default, Clone)]
+pub struct CatalogSnapshot {
+    flows: Vec<Arc<CatalogFlow>>,
+    broken: Vec<BrokenTarget>,
+}
+
+impl CatalogSnapshot {
+    /// The flows, in the order in which they were found.
+    pub fn offered_flows(&self) -> &[Arc<CatalogFlow>] {
+        &self.flows
+    }
+    /// The targets that do not load.
+    pub fn broken_targets(&self) -> &[BrokenTarget] {
+        &self.broken
+    }
+    /// The flow with this name.
+    pub fn find_flow(&self, name: &str) -> Option<&Arc<CatalogFlow>> {
+        self.flows.iter().find(|offered| offered.name == name)
+    }
+    /// The names of all flows.
+    pub fn flow_names(&self) -> Vec<&str> {
+        self.flows.iter().map(|offered| &*offered.name).collect()
+    }
+
+    /// Adds a flow under its name, or under its name and a number if another one has it.
+    fn add_flow(&mut self, mut offered: CatalogFlow) -> &CatalogFlow {
+        let plain = offered.name.clone();
+        let mut number = 2;
+        while self.find_flow(&offered.name).is_some() {
+            offered.name = format!("{plain}_{number}");
+            number += 1;
+        }
+        let index = self.flows.len();
+        self.flows.push(Arc::new(offered));
+        #[allow(clippy::indexing_slicing, reason = "it was just added")]
+        &self.flows[index]
+    }
+
+    /// Adds flows that come from no file, as far as no file has their names.
+    fn add_others(&mut self, others: &[Arc<CatalogFlow>]) {
+        for other in others {
+            if self.find_flow(&other.name).is_none() {
+                self.flows.push(other.clone());
+            }
+        }
+    }
+
+    /// The flow that was loaded from a target.
+    fn flow_of_target(&self, target: &LoadTarget) -> Option<&Arc<CatalogFlow>> {
+        self.flows.iter().find(|offered| offered.target == *target)
+    }
+}
+
+/// The flows that are offered now.
+pub struct FlowCatalog {
+    source: CatalogSource,
+    state: Mutex<CatalogState>,
+}
+
+#[derive(Default)]
+struct CatalogState {
+    snapshot: Arc<CatalogSnapshot>,
+    /// The flows of the snapshot that come from the files.
+    of_files: CatalogSnapshot,
+    /// Flows that come from elsewhere.
+    others: Vec<Arc<CatalogFlow>>,
+    /// The files that were read, and their folders.
+    seen: BTreeMap<PathBuf, PathStamp>,
+}
+
+impl CatalogState {
+    fn set_others(&mut self, others: Vec<Arc<CatalogFlow>>) {
+        let mut snapshot = self.of_files.clone();
+        snapshot.add_others(&others);
+        (self.snapshot, self.others) = (Arc::new(snapshot), others);
+    }
+}
+
+impl FlowCatalog {
+    /// Offers other flows beside those of the files, such as those that a server has received. They replace those that were given
+    /// here before. A file with the same name takes precedence.
+    pub fn offer_others(&self, flows: Vec<Flow>, engine: &Arc<Engine>) {
+        let mut others = Vec::new();
+        for flow in flows {
+            let prevented = loading::find_obstacle(engine, &flow);
+            others.push(Arc::new(CatalogFlow {
+                name: flow.name().to_owned(),
+                target: flow.loaded_target().how.target.clone(),
+                is_root: true,
+                flow,
+                engine: engine.clone(),
+                broken_edit: None,
+                prevented,
+            }));
+        }
+        lock(&self.state).set_others(others);
+    }
+
+    /// Whether a flow comes from a file.
+    pub fn has_file(&self, name: &str) -> bool {
+        lock(&self.state).of_files.find_flow(name).is_some()
+    }
+
+    /// Loads the flows. `None`: the settings of a target do not apply.
+    pub fn load_flows(source: CatalogSource) -> Option<Self> {
+        let state = source.load(true, &CatalogSnapshot::default())?;
+        Some(Self { source, state: Mutex::new(state) })
+    }
+
+    /// The flows as they were loaded last.
+    pub fn last_snapshot(&self) -> Arc<CatalogSnapshot> {
+        lock(&self.state).snapshot.clone()
+    }
+
+    /// The flows in their current state: loads them again if files have changed. Reads the disk.
+    pub fn current_snapshot(&self) -> Arc<CatalogSnapshot> {
+        let (before, changed) = {
+            let state = lock(&self.state);
+            let mut changed = Vec::new();
+            for (path, stamp) in &state.seen {
+                if file_access::read_stamp(path) != *stamp {
+                    changed.push(path.clone());
+                }
+            }
+            (state.snapshot.clone(), changed)
+        };
+        if changed.is_empty() {
+            return before;
+        }
+        // Other files come and go in a folder: the store of the runs, for example.
+        let may_be_others = changed.iter().all(|path| file_access::is_folder(path));
+        let loaded = self.source.load(false, &before).unwrap_or_default();
+        let snapshot = {
+            let mut state = lock(&self.state);
+            let others = std::mem::take(&mut state.others);
+            *state = loaded;
+            state.set_others(others);
+            state.snapshot.clone()
+        };
+        if !may_be_others || snapshot.flow_names() != before.flow_names() {
+            self.source.watch.take_notice(CatalogNotice::FlowsChanged(&snapshot.flow_names()));
+        }
+        snapshot
+    }
+}
+
+impl CatalogSource {
+    /// `strict`: returns `None` if the settings of a target do not apply. Otherwise its flows are not offered.
+    fn load(&self, strict: bool, before: &CatalogSnapshot) -> Option<CatalogState> {
+        let begun = SystemTime::now();
+        let mut loading = LoadingFlows::new(before);
+        for target in &self.targets {
+            let found = match target.id {
+                Some(_) => target_settings(target, &self.options, self.no_config),
+                None => settings::find_settings(&target.path, self.no_config),
+            };
+            match self.project(found, &mut loading) {
+                Some(own) => self.offer(target, &own, &mut loading),
+                None if strict => return None,
+                None => loading.files.extend([target.path.clone()]),
+            }
+        }
+        let LoadingFlows { snapshot, files, .. } = loading;
+        let mut seen = BTreeMap::new();
+        for path in files.into_iter().chain(settings::user_settings_files()) {
+            let mut stamp = file_access::read_stamp(&path);
+            if let PathStamp::File(Some(changed), _) = stamp
+                && changed + TICK >= begun
+            {
+                // It may have changed after it was read.
+                stamp = PathStamp::Missing;
+            }
+            seen.insert(path, stamp);
+        }
+        Some(CatalogState { snapshot: Arc::new(snapshot.clone()), of_files: snapshot, others: Vec::new(), seen })
+    }
+
+    /// The project with these settings. If they do not apply, reports why.
+    fn project(&self, found: FoundSettings, loading: &mut LoadingFlows<'_>) -> Option<CatalogProject> {
+        loading.note_files(&found.files);
+        if !found.findings.is_empty() {
+            self.watch.take_notice(CatalogNotice::Findings(&found.findings, &found.files));
+            return None;
+        }
+        let settings = found.settings;
+        let allowed = self.options.allowed.iter().chain(&settings.allowed).cloned().collect();
+        let options = LoadOptions { allowed, supplied: settings.supplied_declarations(), ..self.options.clone() };
+        Some(CatalogProject { engine: Arc::new((self.engine)(&settings)), options })
+    }
+
+    /// Adds the flows of a target.
+    fn offer(&self, target: &LoadTarget, own: &CatalogProject, loading: &mut LoadingFlows<'_>) {
+        loading.files.insert(target.path.clone());
+        if target.id.is_some() {
+            let named = FolderTarget { target: target.clone(), is_root: true };
+            return loading.add_target(&named, own, &*self.watch);
+        }
+        // Also those that are no manifests yet, or no longer: their next edit is seen.
+        loading.files.extend(file_access::yaml_files(&target.path, MOST_FILES));
+        let mut found = find_folder_targets(&target.path, &own.options);
+        let mut lost = loading.find_lost(&target.path, &found);
+        if lost.some_load {
+            found = find_folder_targets(&target.path, &own.options);
+            lost = loading.find_lost(&target.path, &found);
+        }
+        found.append(&mut lost.broken);
+        for found in found {
+            if !found.is_root && !self.with_called {
+                continue;
+            }
+            match self.project_of_file(&found.target.path, target, own, loading) {
+                Some(project) => loading.add_target(&found, &project, &*self.watch),
+                None => self.watch.take_notice(CatalogNotice::ProjectIgnored(&found.target)),
+            }
+        }
+    }
+
+    /// The project of a file in a folder that was named. `None`: its settings do not apply.
+    fn project_of_file(
+        &self,
+        file: &Path,
+        named: &LoadTarget,
+        own: &CatalogProject,
+        loading: &mut LoadingFlows<'_>,
+    ) -> Option<CatalogProject> {
+        let project_of = |path: &Path| if self.no_config { None } else { settings::project_file(path) };
+        let there = project_of(file);
+        if there == project_of(&named.path) {
+            return Some(own.clone());
+        }
+        if let Some(known) = loading.projects.get(&there) {
+            return known.clone();
+        }
+        let project = self.project(settings::find_settings(file, self.no_config), loading);
+        loading.projects.insert(there, project.clone());
+        project
+    }
+}

@@ -1,0 +1,62 @@
+//! The comparison of two runs as JSON.
+
+use serde_json::{Value as Json, json};
+use trefoil_view::change_reasons::{ChangeReason, SourceReason, TextReason, ValueReason};
+use trefoil_view::diff::{DiffPart, WordDiff};
+
+use super::diff::{RunDiff, RunSide, StepDiff};
+
+/// Two runs as JSON: what `trefoil runs diff --output json` prints.
+pub fn diff_json(diff: &RunDiff) -> Json {
+    let side = |side: &RunSide| {
+        let RunSide { run, flow, status, error, calls, usage, duration_ms } = side;
+        json!({
+            "run": run, "flow": flow, "status": status.name(), "error": error, "calls": calls, "usage": usage,
+            "duration_ms": duration_ms,
+        })
+    };
+    let steps: Vec<Json> = diff.steps.iter().map(step_json).collect();
+    json!({ "a": side(&diff.a), "b": side(&diff.b), "steps": steps, "output": diff.output.as_ref().map(words_json) })
+}
+
+fn step_json(step: &StepDiff) -> Json {
+    let answer = match &step.answer {
+        Some(answer) if !answer.is_same() => Some(words_json(answer)),
+        _ => None,
+    };
+    json!({
+        "same": step.is_same(),
+        "a": step.a,
+        "b": step.b,
+        "request": step.request.iter().map(reason_json).collect::<Vec<_>>(),
+        "answer": answer,
+    })
+}
+
+/// A reason as JSON.
+pub fn reason_json(reason: &ChangeReason) -> Json {
+    let what = reason.to_string();
+    match reason {
+        ChangeReason::Text(TextReason { of, source, diff }) => {
+            json!({ "what": what, "text": of.to_string(), "source": source.to_string(), "words": words_json(diff) })
+        }
+        ChangeReason::Value(ValueReason { of, path, before, now, from }) => {
+            json!({ "what": what, (of.name()): path.as_str(), "before": before, "now": now, "from": from })
+        }
+        ChangeReason::Source(SourceReason { of, path, place: _, before, now }) => json!({
+            "what": what, "text": of.to_string(), "placeholder": path.as_str(), "before": before, "now": now,
+        }),
+        _ => json!({ "what": what }),
+    }
+}
+
+/// Merges both texts: the parts that are the same, removed and added.
+fn words_json(diff: &WordDiff) -> Json {
+    let part = |part: DiffPart| match part {
+        DiffPart::Same(text) => json!({ "same": text }),
+        DiffPart::Removed(text) => json!({ "removed": text }),
+        DiffPart::Added(text) => json!({ "added": text }),
+        DiffPart::Cut => Json::Null,
+    };
+    diff.merged_parts(None).into_iter().map(part).collect()
+}
