@@ -38,12 +38,13 @@ const LAYERS: &[(&str, &[&str])] = &[
             "view", "project",
         ],
     ),
+    ("trefoil-server", &["host", "ir", "machine", "project", "runtime", "store", "syntax", "template", "view"]),
     ("trefoil-lsp", &["trefoil", "host", "project", "view", "syntax", "template", "ir", "front", "check", "models"]),
     (
         "trefoil-cli",
         &[
-            "trefoil", "host", "project", "view", "store", "lsp", "syntax", "template", "ir", "front", "check",
-            "machine", "models", "runtime",
+            "trefoil", "host", "project", "view", "store", "lsp", "server", "syntax", "template", "ir", "front",
+            "check", "machine", "models", "runtime",
         ],
     ),
 ];

@@ -1,0 +1,280 @@
+//! What keys and flows may still use: requests a minute, runs in progress, money a day. All servers of a store count together.
+//!
+//! Starts under a limit take turns, so that two of them never count the same room. A run in progress counts with all that it
+//! may still spend, so a budget is never exceeded; give runs a limit of their own, or the first one has all that is left.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
+use trefoil_runtime::limits::ProviderLimits;
+use trefoil_runtime::limits::shared_limits::{SharedLimits, SharedPermit};
+use trefoil_runtime::locks::lock;
+use trefoil_store::{Document, Record, RunFilter, SpendingFilter, Status, Store};
+use trefoil_template::read_json_bytes;
+use utoipa::ToSchema;
+
+use super::Caller;
+use crate::problem::{ApiResult, Problem};
+
+/// The label with the key that has started a run.
+pub const KEY_LABEL: &str = "trefoil.key";
+/// The label with what a run may cost, in millionths of a dollar, where it counts for a budget.
+pub const COST_LABEL: &str = "trefoil.cost_limit";
+
+/// The collection of documents with the rules of flows.
+const COLLECTION: &str = "flow-rule";
+/// How long a start waits for its turn.
+const TURN: Duration = Duration::from_secs(10);
+/// A day in milliseconds.
+const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
+/// The statuses of runs that may still spend something.
+const OPEN: [Status; 4] = [Status::Pending, Status::Running, Status::Interrupted, Status::Waiting];
+/// The statuses of runs that are in progress. One that waits for a person is not.
+const IN_PROGRESS: [Status; 3] = [Status::Pending, Status::Running, Status::Interrupted];
+/// The most runs in a page.
+const PAGE: usize = 1_000;
+
+/// What the operator says of a flow.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FlowRule {
+    /// Whether no run of it starts.
+    #[serde(default)]
+    pub stopped: bool,
+    /// Why it is stopped, for whoever wants to start a run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What its runs may cost in a day (UTC), in millionths of a dollar.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_per_day_micro: Option<u64>,
+}
+
+/// Counts what keys and flows use.
+pub struct UsageGate {
+    store: Arc<dyn Store>,
+    limits: Arc<dyn SharedLimits>,
+    /// The requests with an idempotency key that are starting a run, by its id.
+    starting: Mutex<HashMap<String, Weak<AsyncMutex<()>>>>,
+}
+
+/// That a run may start. Others under the same limits wait until this is dropped, which is when the run is stored.
+#[derive(Debug, Default)]
+pub struct StartAllowance {
+    /// What the run may cost at most, in millionths of a dollar.
+    pub cost_micro: Option<u64>,
+    turns: Vec<SharedPermit>,
+}
+
+impl StartAllowance {
+    /// Whether the run counts for a budget.
+    pub fn is_budgeted(&self) -> bool {
+        !self.turns.is_empty() && self.cost_micro.is_some()
+    }
+}
+
+/// A budget for a day.
+struct DayBudget {
+    /// Whose it is, for messages.
+    whose: String,
+    most_micro: u64,
+    spending: SpendingFilter,
+    runs: RunFilter,
+}
+
+impl UsageGate {
+    /// Counts in a store, with the limits that its processes share.
+    pub fn new(store: Arc<dyn Store>, limits: Arc<dyn SharedLimits>) -> Self {
+        Self { store, limits, starting: Mutex::default() }
+    }
+
+    /// Waits until no other request to this server starts the run with this id, which is made of an idempotency key.
+    pub async fn wait_same_request(&self, run: &str) -> OwnedMutexGuard<()> {
+        let turn = {
+            let mut starting = lock(&self.starting);
+            starting.retain(|_, turn| turn.strong_count() > 0);
+            match starting.get(run).and_then(Weak::upgrade) {
+                Some(turn) => turn,
+                None => {
+                    let turn = Arc::new(AsyncMutex::new(()));
+                    starting.insert(run.to_owned(), Arc::downgrade(&turn));
+                    turn
+                }
+            }
+        };
+        turn.lock_owned().await
+    }
+
+    /// Refuses a request of a key that has sent too many in the last minute.
+    ///
+    /// # Errors
+    ///
+    /// 429 with the time after which there is room.
+    pub async fn admit_request(&self, caller: &Caller) -> ApiResult<()> {
+        let (Some(key), Some(most)) = (&caller.key, caller.rights.requests_per_minute) else { return Ok(()) };
+        let limits = ProviderLimits { requests_per_minute: Some(most), ..ProviderLimits::default() };
+        match SharedPermit::take_now(self.limits.clone(), format!("key:{key}"), limits).await {
+            Ok(_) => Ok(()),
+            Err(wait) => {
+                let seconds = wait.wait_ms.unwrap_or(1_000).div_ceil(1_000).max(1);
+                let detail = format!("the key `{}` may send {most} requests a minute", caller.name);
+                let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, "RATE_LIMITED", detail);
+                Err(problem.with_retry_after(seconds))
+            }
+        }
+    }
+
+    /// Refuses a run for which a key or a flow has no room.
+    ///
+    /// # Errors
+    ///
+    /// 409 for a flow that is stopped, 429 for a limit of runs or money.
+    pub async fn admit_start(
+        &self,
+        caller: &Caller,
+        flow: &str,
+        asked_micro: Option<u64>,
+    ) -> ApiResult<StartAllowance> {
+        let rule = self.read_rule(flow).await?.unwrap_or_default();
+        if rule.stopped {
+            let why = rule.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
+            let problem = Problem::new_conflict("FLOW_STOPPED", format!("runs of `{flow}` are stopped{why}"));
+            return Err(problem.with_help("somebody with the scope `admin` can let them start again"));
+        }
+        let mut allowance = StartAllowance { cost_micro: asked_micro, turns: Vec::new() };
+        if let Some(most_micro) = rule.cost_per_day_micro {
+            allowance.turns.push(self.take_turn(format!("start:flow:{flow}")).await?);
+            let budget = DayBudget {
+                whose: format!("the flow `{flow}`"),
+                most_micro,
+                spending: SpendingFilter { flow: Some(flow.to_owned()), label: None },
+                runs: RunFilter { flow: Some(flow.to_owned()), ..RunFilter::default() },
+            };
+            allowance.cost_micro = Some(self.lower_cost(&budget, allowance.cost_micro).await?);
+        }
+        let Some(key) = &caller.key else { return Ok(allowance) };
+        let rights = &caller.rights;
+        if rights.runs_in_flight.is_none() && rights.cost_per_day_micro.is_none() {
+            return Ok(allowance);
+        }
+        allowance.turns.push(self.take_turn(format!("start:key:{key}")).await?);
+        let label = (KEY_LABEL.to_owned(), key.to_string());
+        let runs = RunFilter { labels: vec![label.clone()], ..RunFilter::default() };
+        if let Some(most) = rights.runs_in_flight {
+            let filter = RunFilter { status: IN_PROGRESS.to_vec(), ..runs.clone() };
+            let found = self.store.list_runs(&filter, None, most as usize).await?;
+            if found.runs.len() >= most as usize {
+                let detail = format!("the key `{}` may have {most} runs in progress", caller.name);
+                let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, "RUNS_IN_FLIGHT", detail);
+                return Err(problem.with_retry_after(1));
+            }
+        }
+        if let Some(most_micro) = rights.cost_per_day_micro {
+            let spending = SpendingFilter { flow: None, label: Some(label) };
+            let budget = DayBudget { whose: format!("the key `{}`", caller.name), most_micro, spending, runs };
+            allowance.cost_micro = Some(self.lower_cost(&budget, allowance.cost_micro).await?);
+        }
+        Ok(allowance)
+    }
+
+    /// Waits until no other start is counting.
+    async fn take_turn(&self, subject: String) -> ApiResult<SharedPermit> {
+        let limits = ProviderLimits { in_flight: Some(1), ..ProviderLimits::default() };
+        let mut permit = SharedPermit::for_subject(self.limits.clone(), subject, limits, 0);
+        let turn = async {
+            while let Some(wait) = permit.try_take().await {
+                permit.wait_for_return(&wait).await;
+            }
+        };
+        if tokio::time::timeout(TURN, turn).await.is_err() {
+            let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, "BUSY", "too many runs start at the same time");
+            return Err(problem.with_retry_after(1));
+        }
+        if let Some(why) = permit.unavailable_reason() {
+            let detail = format!("nobody can say what is left of the limits: {why}");
+            let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, "STORE_UNAVAILABLE", detail);
+            return Err(problem.with_retry_after(2));
+        }
+        Ok(permit)
+    }
+
+    /// What a run may cost, so that the budget of the day holds whatever the other runs still do.
+    async fn lower_cost(&self, budget: &DayBudget, asked_micro: Option<u64>) -> ApiResult<u64> {
+        let now = self.store.clock().wall_ms();
+        let today = now - now % DAY_MS;
+        let spent = self.store.spending_since(&budget.spending, today).await?.usage.cost_micro;
+        let mut left = budget.most_micro.saturating_sub(spent);
+        let mut after = None;
+        loop {
+            // Also those that have started on an earlier day: what they still spend, they spend today.
+            let filter = RunFilter { status: OPEN.to_vec(), ..budget.runs.clone() };
+            let page = self.store.list_runs(&filter, after, PAGE).await?;
+            for record in &page.runs {
+                left = left.saturating_sub(unspent_micro(record));
+            }
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        if left == 0 {
+            let detail =
+                format!("the budget of {} for today is used up, or reserved for runs in progress", budget.whose);
+            let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, "BUDGET_EXHAUSTED", detail);
+            let help = "give runs a limit of their own (`max_cost`), so that several fit into the budget";
+            return Err(problem.with_help(help).with_retry_after((today + DAY_MS - now).div_ceil(1_000)));
+        }
+        Ok(match asked_micro {
+            Some(asked) => asked.min(left),
+            None => left,
+        })
+    }
+
+    /// What the operator says of a flow.
+    ///
+    /// # Errors
+    ///
+    /// The store.
+    pub async fn read_rule(&self, flow: &str) -> ApiResult<Option<FlowRule>> {
+        let document = self.store.read_document(COLLECTION, flow, self.store.clock().wall_ms()).await?;
+        Ok(document.and_then(|document| read_json_bytes(document.value.as_bytes()).ok()))
+    }
+
+    /// Sets what the operator says of a flow. It holds at once, on all servers.
+    ///
+    /// # Errors
+    ///
+    /// The store.
+    pub async fn write_rule(&self, flow: &str, rule: &FlowRule) -> ApiResult<()> {
+        let value = serde_json::to_string(rule).unwrap_or_default();
+        loop {
+            let now = self.store.clock().wall_ms();
+            let before = self.store.read_document(COLLECTION, flow, now).await?;
+            let version = before.map(|document| document.version).unwrap_or_default();
+            let document = Document {
+                collection: COLLECTION.to_owned(),
+                name: flow.to_owned(),
+                version,
+                value: value.clone(),
+                expires: None,
+            };
+            if self.store.write_document(document).await?.is_some() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// What a run in progress may still spend, as far as it counts for a budget.
+fn unspent_micro(record: &Record) -> u64 {
+    let mut limit: u64 = 0;
+    for (key, value) in &record.labels {
+        if key == COST_LABEL {
+            limit = value.parse().unwrap_or(0);
+        }
+    }
+    limit.saturating_sub(record.spent.usage.cost_micro)
+}

@@ -1,0 +1,204 @@
+//! Keys: made, listed, revoked, and recognized. The store has a hash of each, never the key.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use ring::rand::{SecureRandom as _, SystemRandom};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use trefoil_runtime::locks::lock;
+use trefoil_store::{Document, Store, StoreError};
+use trefoil_template::read_json_bytes;
+use utoipa::ToSchema;
+
+use super::KeyRights;
+
+/// The collection of documents with keys.
+const COLLECTION: &str = "api-key";
+/// How a key begins, so that people and scanners recognize one.
+const PREFIX: &str = "trefoil_";
+/// How long a server may believe what it has read of a key: a revoked one is refused after that.
+const FRESH: Duration = Duration::from_secs(1);
+/// The most keys in one list.
+const MOST: usize = 1_000;
+/// The most keys that are remembered.
+const REMEMBERED: usize = 10_000;
+
+/// A key, without what is secret.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct KeyRecord {
+    /// Its id, which is a part of the key.
+    #[serde(default)]
+    pub id: String,
+    /// Its name: who or what uses it.
+    pub name: String,
+    /// When it was made: milliseconds since 1970-01-01 UTC.
+    pub created: u64,
+    /// What it may be used for.
+    #[serde(flatten)]
+    pub rights: KeyRights,
+    /// The hash of its secret.
+    #[serde(default)]
+    #[schema(ignore)]
+    hash: String,
+}
+
+/// Why keys cannot be used.
+#[derive(Debug)]
+pub enum KeyError {
+    /// The store.
+    Store(StoreError),
+    /// The system gives no random numbers.
+    NoRandom,
+    /// Its name is empty or too long.
+    Name,
+}
+
+impl From<StoreError> for KeyError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl std::fmt::Display for KeyError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Store(error) => error.fmt(f),
+            Self::NoRandom => f.write_str("the system gives no random numbers"),
+            Self::Name => f.write_str("the name of a key has 1 to 100 characters"),
+        }
+    }
+}
+
+/// What was read of a key, and when.
+type FreshKey = (Instant, Arc<KeyRecord>);
+
+/// The keys in a store.
+pub struct KeyRing {
+    store: Arc<dyn Store>,
+    fresh: Mutex<HashMap<String, FreshKey>>,
+}
+
+impl KeyRing {
+    /// Those of a store.
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        Self { store, fresh: Mutex::default() }
+    }
+
+    /// Makes a key. It is returned this once, with its record.
+    ///
+    /// # Errors
+    ///
+    /// The store, or what is wrong with the name.
+    pub async fn add_key(&self, name: &str, rights: KeyRights) -> Result<(String, KeyRecord), KeyError> {
+        if name.trim().is_empty() || name.chars().count() > 100 {
+            return Err(KeyError::Name);
+        }
+        let (mut id, mut secret) = ([0; 6], [0; 32]);
+        let random = SystemRandom::new();
+        if random.fill(&mut id).is_err() || random.fill(&mut secret).is_err() {
+            return Err(KeyError::NoRandom);
+        }
+        let id = hex(&id);
+        let secret = BASE64_URL_SAFE_NO_PAD.encode(secret);
+        let created = self.store.clock().wall_ms();
+        let record =
+            KeyRecord { id: id.clone(), name: name.trim().to_owned(), created, rights, hash: hash_secret(&secret) };
+        let value = serde_json::to_string(&record).unwrap_or_default();
+        let document =
+            Document { collection: COLLECTION.to_owned(), name: id.clone(), version: 0, value, expires: None };
+        self.store.write_document(document).await?;
+        Ok((format!("{PREFIX}{id}_{secret}"), record))
+    }
+
+    /// All keys, by id.
+    ///
+    /// # Errors
+    ///
+    /// The store.
+    pub async fn list_keys(&self) -> Result<Vec<KeyRecord>, KeyError> {
+        let now = self.store.clock().wall_ms();
+        let mut keys = Vec::new();
+        let mut after: Option<String> = None;
+        loop {
+            let page = self.store.list_documents(COLLECTION, after.as_deref(), MOST, now).await?;
+            let Some(last) = page.last() else { return Ok(keys) };
+            after = Some(last.name.clone());
+            keys.extend(page.iter().filter_map(read_record));
+        }
+    }
+
+    /// Revokes a key, by its id or its name. Returns those that are gone.
+    ///
+    /// # Errors
+    ///
+    /// The store.
+    pub async fn revoke_keys(&self, named: &str) -> Result<Vec<KeyRecord>, KeyError> {
+        let mut gone = Vec::new();
+        for key in self.list_keys().await? {
+            if (key.id == named || key.name == named) && self.store.delete_document(COLLECTION, &key.id).await? {
+                lock(&self.fresh).remove(&key.id);
+                gone.push(key);
+            }
+        }
+        Ok(gone)
+    }
+
+    /// The record of a key that a client has sent. `None`: it is none, or was revoked.
+    ///
+    /// # Errors
+    ///
+    /// The store.
+    pub async fn find_key(&self, sent: &str) -> Result<Option<Arc<KeyRecord>>, StoreError> {
+        let Some((id, secret)) = sent.strip_prefix(PREFIX).and_then(|rest| rest.split_once('_')) else {
+            return Ok(None);
+        };
+        if id.len() != 12 || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Ok(None);
+        }
+        let Some(record) = self.read_key(id).await? else { return Ok(None) };
+        // Hashes are compared, so the time of the comparison tells nothing about the key.
+        if record.hash == hash_secret(secret) { Ok(Some(record)) } else { Ok(None) }
+    }
+
+    async fn read_key(&self, id: &str) -> Result<Option<Arc<KeyRecord>>, StoreError> {
+        if let Some((read, record)) = lock(&self.fresh).get(id)
+            && read.elapsed() < FRESH
+        {
+            return Ok(Some(record.clone()));
+        }
+        let now = self.store.clock().wall_ms();
+        let found = self.store.read_document(COLLECTION, id, now).await?;
+        let record = found.as_ref().and_then(read_record).map(Arc::new);
+        let mut fresh = lock(&self.fresh);
+        if fresh.len() >= REMEMBERED {
+            fresh.clear();
+        }
+        match &record {
+            Some(record) => drop(fresh.insert(id.to_owned(), (Instant::now(), record.clone()))),
+            None => drop(fresh.remove(id)),
+        }
+        Ok(record)
+    }
+}
+
+/// A record as it is stored. What cannot be read is no key.
+fn read_record(document: &Document) -> Option<KeyRecord> {
+    let record: KeyRecord = read_json_bytes(document.value.as_bytes()).ok()?;
+    Some(KeyRecord { id: document.name.clone(), ..record })
+}
+
+fn hash_secret(secret: &str) -> String {
+    hex(&Sha256::digest(secret))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for byte in bytes {
+        text.push_str(&format!("{byte:02x}"));
+    }
+    text
+}

@@ -1,0 +1,11 @@
+//! Who may do what: callers with their keys and rights, and which requests a browser of somebody else could have sent.
+
+mod allowance;
+mod caller;
+mod key_ring;
+mod origin;
+
+pub use allowance::{COST_LABEL, FlowRule, KEY_LABEL, StartAllowance, UsageGate};
+pub use caller::{Caller, KeyRights, KeyScope, KeyScopes};
+pub use key_ring::{KeyError, KeyRecord, KeyRing};
+pub use origin::{AllowedOrigins, check_origin};

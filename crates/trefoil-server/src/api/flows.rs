@@ -1,0 +1,206 @@
+//! Flows: what is served, with schema, findings, plan and graph.
+
+use axum::Extension;
+use axum::Json as JsonResponse;
+use axum::extract::{Path, Query, State};
+use axum::response::{IntoResponse as _, Response};
+use http::header;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json, json};
+use trefoil_host::catalog::CatalogFlow;
+use trefoil_view::graph::FORMATS;
+use utoipa::ToSchema;
+
+use crate::access::{Caller, KeyScope};
+use crate::problem::{ApiResult, Problem, findings_json};
+use crate::state::AppState;
+
+/// A flow.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct FlowSummary {
+    /// Its name.
+    pub name: String,
+    /// The format of its manifest: `agntz`, `aegis`, `sirenspec`.
+    pub dialect: String,
+    /// Its purpose.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Where it comes from.
+    pub target: String,
+    /// Whether no other manifest uses it.
+    pub root: bool,
+    /// `ready`; `stale`: an edit does not load, and the last version runs; `blocked`: it cannot run now.
+    pub state: FlowState,
+    /// What prevents its runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blocked_by: Option<String>,
+}
+
+/// How a flow stands.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum FlowState {
+    /// It runs as its files say.
+    Ready,
+    /// Its files were edited and do not load. The last version runs.
+    Stale,
+    /// It cannot run now.
+    Blocked,
+}
+
+/// The flows that are served.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct FlowList {
+    /// The flows.
+    pub flows: Vec<FlowSummary>,
+    /// Manifests that do not load, and have no earlier version: with their findings.
+    #[schema(value_type = Vec<Object>)]
+    pub broken: Vec<Json>,
+}
+
+fn summary(offered: &CatalogFlow) -> FlowSummary {
+    let state = match (&offered.broken_edit, &offered.prevented) {
+        (Some(_), _) => FlowState::Stale,
+        (None, Some(_)) => FlowState::Blocked,
+        (None, None) => FlowState::Ready,
+    };
+    FlowSummary {
+        name: offered.name.clone(),
+        dialect: offered.flow.dialect().to_owned(),
+        description: offered.flow.manifest_description().map(str::to_owned),
+        target: offered.target.to_string(),
+        root: offered.is_root,
+        state,
+        blocked_by: offered.prevented.clone(),
+    }
+}
+
+/// Lists the flows that the caller may use.
+#[utoipa::path(get, path = "/api/v1/flows", tag = "flows", responses((status = 200, body = FlowList), (status = "4XX", body = Problem)))]
+pub async fn list_flows(
+    State(state): State<AppState>,
+    Extension(caller): Extension<Caller>,
+) -> ApiResult<JsonResponse<FlowList>> {
+    caller.require_scope(KeyScope::Read)?;
+    let snapshot = state.flows();
+    let mut flows = Vec::new();
+    for offered in snapshot.offered_flows() {
+        if caller.may_use_flow(&offered.name) {
+            flows.push(summary(offered));
+        }
+    }
+    let mut broken = Vec::new();
+    if caller.rights.flows.is_empty() {
+        for one in snapshot.broken_targets() {
+            broken.push(json!({ "target": one.target.to_string(), "findings": findings_json(&one.findings) }));
+        }
+    }
+    Ok(JsonResponse(FlowList { flows, broken }))
+}
+
+/// A flow with its schemas.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct FlowDetail {
+    /// The flow.
+    #[serde(flatten)]
+    pub summary: FlowSummary,
+    /// The JSON Schema of its input.
+    #[schema(value_type = Object)]
+    pub input_schema: Map<String, Json>,
+    /// The JSON Schema of its result, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Object)]
+    pub output_schema: Option<Map<String, Json>>,
+}
+
+/// Shows a flow.
+#[utoipa::path(get, path = "/api/v1/flows/{flow}", tag = "flows", params(("flow" = String, Path)), responses((status = 200, body = FlowDetail), (status = "4XX", body = Problem)))]
+pub async fn show_flow(
+    State(state): State<AppState>,
+    Extension(caller): Extension<Caller>,
+    Path(flow): Path<String>,
+) -> ApiResult<JsonResponse<FlowDetail>> {
+    caller.require_scope(KeyScope::Read)?;
+    let offered = state.find_flow(&caller, &flow)?;
+    let tool = offered.flow.as_tool();
+    Ok(JsonResponse(FlowDetail {
+        summary: summary(&offered),
+        input_schema: tool.parameters,
+        output_schema: tool.result,
+    }))
+}
+
+/// The JSON Schema of the input of a flow.
+#[utoipa::path(get, path = "/api/v1/flows/{flow}/schema", tag = "flows", params(("flow" = String, Path)), responses((status = 200, body = Object), (status = "4XX", body = Problem)))]
+pub async fn flow_schema(
+    State(state): State<AppState>,
+    Extension(caller): Extension<Caller>,
+    Path(flow): Path<String>,
+) -> ApiResult<JsonResponse<Map<String, Json>>> {
+    caller.require_scope(KeyScope::Read)?;
+    Ok(JsonResponse(state.find_flow(&caller, &flow)?.flow.as_tool().parameters))
+}
+
+/// The findings in a flow, and those of an edit that does not load.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct FlowChecks {
+    /// Those of the version that runs.
+    #[schema(value_type = Vec<Object>)]
+    pub findings: Vec<Json>,
+    /// Those of the files as they are now, if they do not load.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Vec<Object>)]
+    pub edit: Option<Vec<Json>>,
+}
+
+/// The findings in a flow.
+#[utoipa::path(get, path = "/api/v1/flows/{flow}/checks", tag = "flows", params(("flow" = String, Path)), responses((status = 200, body = FlowChecks), (status = "4XX", body = Problem)))]
+pub async fn flow_checks(
+    State(state): State<AppState>,
+    Extension(caller): Extension<Caller>,
+    Path(flow): Path<String>,
+) -> ApiResult<JsonResponse<FlowChecks>> {
+    caller.require_scope(KeyScope::Read)?;
+    let offered = state.find_flow(&caller, &flow)?;
+    let edit = offered.broken_edit.as_ref().map(findings_json);
+    Ok(JsonResponse(FlowChecks { findings: findings_json(offered.flow.load_warnings()), edit }))
+}
+
+/// The plan of a flow: inputs, steps, models, the most calls and what they cost.
+#[utoipa::path(get, path = "/api/v1/flows/{flow}/plan", tag = "flows", params(("flow" = String, Path)), responses((status = 200, body = Object), (status = "4XX", body = Problem)))]
+pub async fn flow_plan(
+    State(state): State<AppState>,
+    Extension(caller): Extension<Caller>,
+    Path(flow): Path<String>,
+) -> ApiResult<JsonResponse<Json>> {
+    caller.require_scope(KeyScope::Read)?;
+    let offered = state.find_flow(&caller, &flow)?;
+    Ok(JsonResponse(offered.engine.plan_flow(&offered.flow).to_json()))
+}
+
+/// The format of a graph.
+#[derive(Debug, Deserialize)]
+pub struct GraphQuery {
+    format: Option<String>,
+}
+
+/// The graph of a flow.
+#[utoipa::path(get, path = "/api/v1/flows/{flow}/graph", tag = "flows", params(("flow" = String, Path), ("format" = Option<String>, Query, description = "`svg` (the default), `mermaid`, `dot`")), responses((status = 200), (status = "4XX", body = Problem)))]
+pub async fn flow_graph(
+    State(state): State<AppState>,
+    Extension(caller): Extension<Caller>,
+    Path(flow): Path<String>,
+    Query(query): Query<GraphQuery>,
+) -> ApiResult<Response> {
+    caller.require_scope(KeyScope::Read)?;
+    let offered = state.find_flow(&caller, &flow)?;
+    let wanted = query.format.as_deref().unwrap_or("svg");
+    let Some((_, write)) = FORMATS.iter().find(|(name, _)| *name == wanted) else {
+        let known: Vec<&str> = FORMATS.iter().map(|(name, _)| *name).collect();
+        let problem = Problem::bad_request(format!("there is no format `{wanted}`"));
+        return Err(problem.with_help(format!("the formats are `{}`", known.join("`, `"))));
+    };
+    let text = write(&offered.flow.draw_graph());
+    let content_type = if wanted == "svg" { "image/svg+xml" } else { "text/plain; charset=utf-8" };
+    Ok(([(header::CONTENT_TYPE, content_type)], text).into_response())
+}

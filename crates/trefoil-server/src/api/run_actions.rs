@@ -1,0 +1,172 @@
+//! What can be done with a run: answer, cancel, resume, delete.
+
+use std::sync::atomic::Ordering;
+
+use axum::Extension;
+use axum::Json as JsonResponse;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse as _, Response};
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+use trefoil_host::RunCancellation;
+use trefoil_host::stored_runs::{DeletionRefusal, plan_deletion, post_answer, waiting_steps};
+use trefoil_machine::event::AwaitedActivity;
+use trefoil_machine::step_path::{RunPath, find_steps};
+use trefoil_project::Error;
+use utoipa::ToSchema;
+
+use super::types::RunSummary;
+use crate::access::{Caller, KeyScope};
+use crate::problem::{ApiResult, Problem};
+use crate::request_body::JsonBody;
+use crate::state::AppState;
+
+/// An answer to a question, or a decision about a step whose outcome is unknown.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AnswerBody {
+    /// The step that asks: its name, or its key if the name is not unique.
+    pub step: String,
+    /// The answer; for a step whose outcome is unknown: `retry`, `fail` or `done`.
+    pub value: String,
+    /// With `done`: the result of the step, as JSON or text.
+    #[serde(default)]
+    pub result: Option<String>,
+}
+
+/// Answers a question of a run. The first answer counts: a second one gets 409.
+#[utoipa::path(post, path = "/api/v1/runs/{run}/answers", tag = "runs", params(("run" = String, Path)), request_body = AnswerBody,
+    responses((status = 202, description = "The answer is stored, and the run goes on with it", body = RunSummary), (status = "4XX", body = Problem)))]
+pub async fn answer_question(
+    State(state): State<AppState>,
+    Extension(caller): Extension<Caller>,
+    Path(run): Path<String>,
+    JsonBody(body): JsonBody<AnswerBody>,
+) -> ApiResult<Response> {
+    caller.require_scope(KeyScope::Answer)?;
+    let record = state.find_run(&caller, &run).await?;
+    if record.status.is_end() {
+        return Err(Problem::new_conflict("RUN_ENDED", format!("the run has ended: {}", record.status)));
+    }
+    let waiting = waiting_steps(state.store(), &record).await.map_err(Error::from)?;
+    let question = find_question(&waiting, &body.step)?;
+    let sender = Some(caller.answer_sender("api"));
+    post_answer(state.store(), &record.run, question, &body.value, body.result.as_deref(), sender).await?;
+    state.metrics.answers_given.fetch_add(1, Ordering::Relaxed);
+    let record = state.runs.record(&record.run).await?;
+    Ok((StatusCode::ACCEPTED, JsonResponse(RunSummary::from(&record))).into_response())
+}
+
+/// The question of a step.
+pub fn find_question<'w>(waiting: &'w [AwaitedActivity], step: &str) -> ApiResult<&'w AwaitedActivity> {
+    let paths: Vec<String> = waiting.iter().map(AwaitedActivity::step_path).collect();
+    let mut named = Vec::new();
+    for (index, path) in paths.iter().enumerate() {
+        named.push((RunPath::from_text(path), index));
+    }
+    let found = find_steps(step, named);
+    match found.as_slice() {
+        [index] => waiting.get(*index).ok_or_else(|| Problem::new_conflict("NOT_ASKED", "the run does not ask it")),
+        [] => {
+            let problem = Problem::new_conflict("NOT_ASKED", format!("the run is not waiting for `{step}`"));
+            match paths.is_empty() {
+                true => Err(problem),
+                false => Err(problem.with_help(format!("it is waiting for `{}`", paths.join("`, `")))),
+            }
+        }
+        _ => {
+            let problem = Problem::new_conflict("STEP_NOT_UNIQUE", format!("several steps are named `{step}`"));
+            Err(problem.with_help(format!("name one of `{}`", paths.join("`, `"))))
+        }
+    }
+}
+
+/// What came of a cancellation.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub struct CancelResult {
+    /// The run, as it is now.
+    #[serde(flatten)]
+    pub summary: RunSummary,
+    /// Whether it has ended. Otherwise the process that drives it was asked to end it.
+    pub ended: bool,
+}
+
+/// Cancels a run, whichever process drives it. A run that has ended stays as it is.
+#[utoipa::path(post, path = "/api/v1/runs/{run}/cancel", tag = "runs", params(("run" = String, Path)),
+    responses((status = 200, body = CancelResult), (status = 202, description = "Its process was asked", body = CancelResult), (status = "4XX", body = Problem)))]
+pub async fn cancel_run(
+    State(state): State<AppState>,
+    Extension(caller): Extension<Caller>,
+    Path(run): Path<String>,
+) -> ApiResult<Response> {
+    caller.require_scope(KeyScope::Run)?;
+    let record = state.find_run(&caller, &run).await?;
+    let ended = end_run(&state, &record.run, record.status.is_end()).await?;
+    let record = state.runs.record(&record.run).await?;
+    let status = if ended { StatusCode::OK } else { StatusCode::ACCEPTED };
+    Ok((status, JsonResponse(CancelResult { summary: RunSummary::from(&record), ended })).into_response())
+}
+
+/// Ends a run. Returns whether it has ended.
+pub async fn end_run(state: &AppState, run: &str, has_ended: bool) -> ApiResult<bool> {
+    if has_ended {
+        return Ok(true);
+    }
+    if state.local.request_cancel(run) {
+        return Ok(false);
+    }
+    match state.runs.cancel_run(run).await {
+        Ok(RunCancellation::Ended(_)) | Err(Error::Store(trefoil_store::StoreError::Ended { .. })) => Ok(true),
+        Ok(RunCancellation::Asked(_)) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Continues a run that has failed, was interrupted, or was answered. Nothing that it has paid for is repeated.
+#[utoipa::path(post, path = "/api/v1/runs/{run}/resume", tag = "runs", params(("run" = String, Path)),
+    responses((status = 202, description = "It goes on", body = RunSummary), (status = "4XX", body = Problem)))]
+pub async fn resume_run(
+    State(state): State<AppState>,
+    Extension(caller): Extension<Caller>,
+    Path(run): Path<String>,
+) -> ApiResult<Response> {
+    caller.require_scope(KeyScope::Run)?;
+    let record = state.find_run(&caller, &run).await?;
+    state.local.resume_run(&state.engines, &record.run).await?;
+    let record = state.runs.record(&record.run).await?;
+    Ok((StatusCode::ACCEPTED, JsonResponse(RunSummary::from(&record))).into_response())
+}
+
+/// Deletes a run that has ended, with the runs that it has called.
+#[utoipa::path(delete, path = "/api/v1/runs/{run}", tag = "runs", params(("run" = String, Path)),
+    responses((status = 204, description = "It is deleted"), (status = "4XX", body = Problem)))]
+pub async fn delete_run(
+    State(state): State<AppState>,
+    Extension(caller): Extension<Caller>,
+    Path(run): Path<String>,
+) -> ApiResult<StatusCode> {
+    caller.require_scope(KeyScope::Run)?;
+    let record = state.find_run(&caller, &run).await?;
+    delete_with_called(&state, &record.run).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Deletes a run, and those that it has called.
+pub async fn delete_with_called(state: &AppState, run: &str) -> ApiResult<()> {
+    let planned = plan_deletion(&**state.store(), &[run.to_owned()], false).await;
+    let deletion = planned.map_err(|refusal| match refusal {
+        DeletionRefusal::PartOfCaller { run, caller } => {
+            let detail = format!("run {run} is a part of run {caller}, which may call it again");
+            Problem::new_conflict("PART_OF_RUN", detail).with_help(format!("delete run {caller} instead"))
+        }
+        DeletionRefusal::NeededBy { run, open } => {
+            let detail = format!("run {open} has not ended, and reuses results of run {run}");
+            Problem::new_conflict("RUN_NEEDED", detail).with_help(format!("cancel run {open} first"))
+        }
+        DeletionRefusal::Store(error) => error.into(),
+    })?;
+    for (run, _) in &deletion.runs {
+        state.store().delete_run(run, state.store().clock().wall_ms()).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,38 @@
+//! Whether the server lives, whether it can take work, and what it counts.
+
+use axum::Json as JsonResponse;
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
+use http::{StatusCode, header};
+use serde_json::{Value as Json, json};
+
+use crate::metrics::StatusCount;
+use crate::state::AppState;
+
+/// The process lives.
+pub async fn show_health() -> JsonResponse<Json> {
+    JsonResponse(json!({ "status": "ok", "service": "trefoil", "version": env!("CARGO_PKG_VERSION") }))
+}
+
+/// The server can take work: the store answers, and it is not stopping.
+pub async fn show_readiness(State(state): State<AppState>) -> Response {
+    if *state.stopping.borrow() {
+        return (StatusCode::SERVICE_UNAVAILABLE, JsonResponse(json!({ "status": "stopping" }))).into_response();
+    }
+    match state.store().count_by_status().await {
+        Ok(_) => JsonResponse(json!({ "status": "ready" })).into_response(),
+        Err(_) => (StatusCode::SERVICE_UNAVAILABLE, JsonResponse(json!({ "status": "no store" }))).into_response(),
+    }
+}
+
+/// The metrics for Prometheus. If the store does not answer, they say so, and have no figures of it.
+pub async fn show_metrics(State(state): State<AppState>) -> Response {
+    let mut statuses = Vec::new();
+    let counts = state.store().count_by_status().await;
+    let store_up = counts.is_ok();
+    for (status, count) in counts.unwrap_or_default() {
+        statuses.push(StatusCount { status: status.name(), count });
+    }
+    let text = state.metrics.to_text(state.local.count_held(), store_up, &statuses);
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
+}

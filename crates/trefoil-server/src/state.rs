@@ -1,0 +1,139 @@
+//! What all handlers share.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use trefoil_host::Runs;
+use trefoil_host::catalog::{CatalogFlow, CatalogSnapshot, FlowCatalog};
+use trefoil_host::service::LocalRuns;
+use trefoil_host::worker::WorkerEngines;
+use trefoil_store::{Owner, Record, Store};
+
+use crate::access::{AllowedOrigins, Caller, KeyRing, UsageGate};
+use crate::client_tool_board::ClientToolBoard;
+use crate::metrics::ServerMetrics;
+use crate::problem::{ApiResult, Problem};
+use crate::request_log::RequestLog;
+use crate::stored_manifests::StoredManifests;
+
+pub use crate::access::KEY_LABEL;
+
+/// How a server is set up.
+#[derive(Debug, Clone)]
+pub struct ServingOptions {
+    /// Whether every request needs a key.
+    pub needs_key: bool,
+    /// The hosts and origins from which requests are accepted.
+    pub origins: AllowedOrigins,
+    /// The most bytes of a request.
+    pub body_limit: usize,
+    /// How long a client may take to send the body of a request.
+    pub body_timeout: Duration,
+}
+
+/// What all handlers share.
+pub struct ServerState {
+    /// The flows.
+    pub catalog: Arc<FlowCatalog>,
+    /// The runs of the store.
+    pub runs: Runs,
+    /// Those that this process has started.
+    pub local: Arc<LocalRuns>,
+    /// The holder of leases.
+    pub owner: Arc<Owner>,
+    /// What runs that are continued here may use.
+    pub engines: WorkerEngines,
+    /// How the server is set up.
+    pub options: ServingOptions,
+    /// The keys.
+    pub keys: KeyRing,
+    /// What keys and flows may still use.
+    pub gate: UsageGate,
+    /// Manifests that have arrived over the API.
+    pub manifests: StoredManifests,
+    /// What runs ask of their clients.
+    pub client_tools: ClientToolBoard,
+    /// What it counts.
+    pub metrics: ServerMetrics,
+    /// Gets what it writes about requests.
+    pub log: Arc<dyn RequestLog>,
+    /// Whether it is stopping: streams end, and new work is refused.
+    pub stopping: watch::Receiver<bool>,
+}
+
+/// The state, shared.
+pub type AppState = Arc<ServerState>;
+
+impl ServerState {
+    /// The store of the runs.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        self.runs.store()
+    }
+
+    /// The flows now.
+    pub fn flows(&self) -> Arc<CatalogSnapshot> {
+        self.catalog.last_snapshot()
+    }
+
+    /// A flow that the caller may use.
+    ///
+    /// # Errors
+    ///
+    /// 404, also if the caller may not use it.
+    pub fn find_flow(&self, caller: &Caller, name: &str) -> ApiResult<Arc<CatalogFlow>> {
+        let flows = self.flows();
+        if let Some(flow) = flows.find_flow(name)
+            && caller.may_use_flow(name)
+        {
+            return Ok(flow.clone());
+        }
+        let mut known: Vec<&str> = flows.flow_names();
+        known.retain(|name| caller.may_use_flow(name));
+        let help = if known.is_empty() {
+            "no flow is served".to_owned()
+        } else {
+            format!("the flows are `{}`", known.join("`, `"))
+        };
+        Err(Problem::not_found("FLOW_NOT_FOUND", format!("there is no flow `{name}`")).with_help(help))
+    }
+
+    /// The record of a run that the caller may see, with what called runs have used.
+    ///
+    /// # Errors
+    ///
+    /// 404, also if the run is that of another key.
+    pub async fn find_run(&self, caller: &Caller, run: &str) -> ApiResult<Record> {
+        if !is_run_id(run) {
+            return Err(Problem::unknown_run(run));
+        }
+        let record = self.runs.record(run).await?;
+        if self.may_see(caller, &record).await? { Ok(record) } else { Err(Problem::unknown_run(run)) }
+    }
+
+    /// Whether the caller may see a run: its key, or that of the run that called it, has started it.
+    pub async fn may_see(&self, caller: &Caller, record: &Record) -> ApiResult<bool> {
+        let mut top = record.clone();
+        while let Some(parent) = &top.parent {
+            match self.store().record(parent).await {
+                Ok(above) => top = above,
+                Err(_) => break,
+            }
+        }
+        if !caller.may_use_flow(&top.flow) {
+            return Ok(false);
+        }
+        if caller.sees_all_runs() {
+            return Ok(true);
+        }
+        let Some(key) = &caller.key else { return Ok(false) };
+        Ok(top.labels.iter().any(|(name, value)| name == KEY_LABEL && **value == **key))
+    }
+}
+
+/// Whether a text can be the id of a run.
+pub fn is_run_id(text: &str) -> bool {
+    !text.is_empty()
+        && text.len() <= 64
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+}

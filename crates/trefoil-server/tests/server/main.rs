@@ -1,0 +1,10 @@
+//! The server as its clients see it: over HTTP, with a store in a file, and models that answer from a script.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
+mod clients;
+mod conformance;
+mod mcp;
+mod openai;
+mod openai_requests;
+mod openai_streams;
+mod test_server;

@@ -1,0 +1,238 @@
+//! A server in this process, and requests to it.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Once};
+use std::time::Duration;
+
+use serde_json::{Value as Json, json};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use trefoil_host::Runs;
+use trefoil_host::catalog::{CatalogNotice, CatalogSource, CatalogWatch, FlowCatalog};
+use trefoil_host::engine::Engine;
+use trefoil_host::service::{LocalRuns, RunFeeds};
+use trefoil_host::worker::WorkerEngines;
+use trefoil_project::load::{CheckOptions, LoadOptions};
+use trefoil_project::settings::Settings;
+use trefoil_project::target::LoadTarget;
+use trefoil_server::{
+    AllowedOrigins, AppState, ClientToolBoard, KeyRights, KeyRing, KeyScope, KeyScopes, RequestLog, RequestRecord,
+    ServerMetrics, ServerState, ServingOptions, StoredManifests, UsageGate, build_router, serve_connections,
+};
+use trefoil_store::{Owner, Record, RunFilter, SqliteStore, Status, Store, StoreLimits, StoreOptions};
+
+/// How long something may take that happens soon.
+const SOON: Duration = Duration::from_secs(20);
+/// The most bytes of a request.
+pub const BODY_LIMIT: usize = 1 << 20;
+
+/// A server, until it is dropped.
+pub struct TestServer {
+    /// Where it is: `http://127.0.0.1:PORT`.
+    pub url: String,
+    /// What its handlers share.
+    pub state: AppState,
+    client: reqwest::Client,
+    stop: watch::Sender<bool>,
+    _folder: tempfile::TempDir,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub struct Reply {
+    /// The status.
+    pub status: u16,
+    /// The headers.
+    pub headers: reqwest::header::HeaderMap,
+    /// The body.
+    pub text: String,
+}
+
+impl Reply {
+    /// The body as JSON.
+    #[track_caller]
+    pub fn json(&self) -> Json {
+        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
+    }
+    /// A header.
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+    /// The data of the frames of a stream.
+    pub fn frames(&self) -> Vec<&str> {
+        self.text.lines().filter_map(|line| line.strip_prefix("data: ")).collect()
+    }
+}
+
+struct Silent;
+
+impl CatalogWatch for Silent {
+    fn take_notice(&self, _notice: CatalogNotice<'_>) {}
+}
+
+impl RequestLog for Silent {
+    fn write_record(&self, _record: &RequestRecord) {}
+}
+
+/// The flows for tests with the clients of others, and what their models answer.
+pub fn shared_flows() -> (PathBuf, PathBuf) {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    (tests.join("flows"), tests.join("clients/answers.yaml"))
+}
+
+impl TestServer {
+    /// Serves the flows in `tests/flows`.
+    pub async fn start() -> Self {
+        let (flows, script) = shared_flows();
+        Self::start_with(&flows, &script).await
+    }
+
+    /// Serves the flows in `tests/flows` to clients with a key.
+    pub async fn start_with_keys() -> Self {
+        let (flows, script) = shared_flows();
+        Self::serve_flows(&flows, &script, true).await
+    }
+
+    /// Makes a key with these scopes, for these flows; none: all. Returns what a client sends.
+    pub async fn add_key(&self, scopes: &[KeyScope], flows: &[&str]) -> String {
+        let flows = flows.iter().map(|flow| (*flow).to_owned()).collect();
+        let rights = KeyRights { scopes: KeyScopes(scopes.to_vec()), flows, ..KeyRights::default() };
+        let (key, _) = self.state.keys.add_key("test", rights).await.unwrap();
+        format!("Bearer {key}")
+    }
+
+    /// Serves other flows.
+    pub async fn start_with(flows: &Path, script: &Path) -> Self {
+        Self::serve_flows(flows, script, false).await
+    }
+
+    async fn serve_flows(flows: &Path, script: &Path, needs_key: bool) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store: Arc<dyn Store> =
+            Arc::new(SqliteStore::open(folder.path().join("runs.db"), StoreOptions::default()).unwrap());
+        let owner = Owner::of_process(store.clone());
+        let (holder, script) = (owner.clone(), format!("scripted={}", script.display()));
+        let engine = move |settings: &Settings| {
+            Engine::new().settings(settings.clone()).model(script.as_str()).with_owner(holder.clone())
+        };
+        let plain = engine(&Settings::default());
+        let engines = WorkerEngines { of_project: plain.clone(), own: plain, folder: flows.to_owned() };
+        let source = CatalogSource {
+            targets: vec![LoadTarget { path: flows.to_owned(), id: None }],
+            options: LoadOptions { checks: Some(CheckOptions::default()), ..LoadOptions::default() },
+            no_config: true,
+            with_called: true,
+            engine: Box::new(engine),
+            watch: Arc::new(Silent),
+        };
+        let catalog = Arc::new(FlowCatalog::load_flows(source).unwrap());
+        let runs = Runs::new(store);
+        let local = LocalRuns::new(RunFeeds::new(runs.clone()), 100);
+        let (stop, stopping) = watch::channel(false);
+        let state: AppState = Arc::new(ServerState {
+            keys: KeyRing::new(runs.store().clone()),
+            gate: UsageGate::new(runs.store().clone(), Arc::new(StoreLimits::new(owner.clone()))),
+            manifests: StoredManifests::default(),
+            client_tools: ClientToolBoard::default(),
+            catalog,
+            runs,
+            local,
+            owner,
+            engines,
+            options: ServingOptions {
+                needs_key,
+                origins: AllowedOrigins { hosts: Some(Vec::new()), origins: Vec::new() },
+                body_limit: BODY_LIMIT,
+                body_timeout: Duration::from_secs(5),
+            },
+            metrics: ServerMetrics::default(),
+            log: Arc::new(Silent),
+            stopping: stopping.clone(),
+        });
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(serve_connections(listener, None, build_router(state.clone()), stopping));
+        Self { url, state, client: new_client(), stop, _folder: folder }
+    }
+
+    /// Sends a request.
+    pub async fn send(&self, request: reqwest::RequestBuilder) -> Reply {
+        let response = request.send().await.unwrap();
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        Reply { status, headers, text: response.text().await.unwrap() }
+    }
+
+    /// A request with this method.
+    pub fn request(&self, method: &str, path: &str) -> reqwest::RequestBuilder {
+        self.client.request(method.parse().unwrap(), format!("{}{path}", self.url))
+    }
+
+    /// A request with a JSON body.
+    pub fn post(&self, path: &str, body: &Json) -> reqwest::RequestBuilder {
+        self.request("POST", path).header("content-type", "application/json").body(body.to_string())
+    }
+
+    /// Asks a flow with the API of OpenAI.
+    pub async fn chat(&self, body: &Json) -> Reply {
+        self.send(self.post("/v1/chat/completions", body)).await
+    }
+
+    /// The runs of a flow, newest first.
+    pub async fn runs_of(&self, flow: &str) -> Vec<Record> {
+        let filter = RunFilter { flow: Some(flow.to_owned()), ..RunFilter::default() };
+        self.state.store().list_runs(&filter, None, 1_000).await.unwrap().runs
+    }
+
+    /// How many runs there are.
+    pub async fn run_count(&self) -> usize {
+        self.state.store().list_runs(&RunFilter::default(), None, 1_000).await.unwrap().runs.len()
+    }
+
+    /// Waits for the first run of a flow.
+    pub async fn first_run(&self, flow: &str) -> String {
+        let until = tokio::time::Instant::now() + SOON;
+        loop {
+            if let Some(record) = self.runs_of(flow).await.first() {
+                return record.run.clone();
+            }
+            assert!(tokio::time::Instant::now() < until, "no run of {flow} started");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Waits until a run has this status.
+    pub async fn wait_status(&self, run: &str, status: Status) {
+        let until = tokio::time::Instant::now() + SOON;
+        loop {
+            let record = self.state.store().record(run).await.unwrap();
+            if record.status == status {
+                return;
+            }
+            assert!(tokio::time::Instant::now() < until, "the run is {}, not {status}", record.status);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Tells the server to stop.
+    pub fn stop(&self) {
+        let _ = self.stop.send(true);
+    }
+}
+
+impl Drop for TestServer {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// A client with connections of its own.
+pub fn new_client() -> reqwest::Client {
+    static PROVIDER: Once = Once::new();
+    PROVIDER.call_once(|| drop(rustls::crypto::ring::default_provider().install_default()));
+    reqwest::Client::builder().no_proxy().build().unwrap()
+}
+
+/// A chat with one message of the user.
+pub fn ask(model: &str, text: &str) -> Json {
+    json!({ "model": model, "messages": [{ "role": "user", "content": text }] })
+}
