@@ -3,6 +3,8 @@
 //! Results go to stdout, everything else to stderr. Exit codes are in [`exit`].
 
 mod args;
+#[cfg(feature = "mcp")]
+mod catalog_messages;
 mod columns;
 mod command_line;
 mod commands;
@@ -18,6 +20,8 @@ mod overwrite_guard;
 mod placeholders;
 mod progress;
 mod refusal;
+#[cfg(feature = "server")]
+mod remote;
 mod run;
 mod runs;
 mod selection_list;
@@ -35,9 +39,12 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     crash::report_without_values();
-    let cli = command_line::read_arguments()
+    let (cli, matches) = command_line::read_arguments()
         .unwrap_or_else(|error| command_line::exit_with_error(command_line::nearest_command(error)));
     cli.color.apply_globally();
+    if let Some(code) = command_line::refuse_arguments(&matches) {
+        return ExitCode::from(code);
+    }
     trefoil_project::secrets::passphrase::ask_with(commands::secrets::ask_passphrase);
     ExitCode::from(command_line::run_command(cli.command))
 }

@@ -4,7 +4,9 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use trefoil::store::{Store, StoreDurability, StoreError, StoreLocation, StoreOptions};
+use trefoil::store::{
+    LabelFault, Store, StoreDurability, StoreError, StoreLocation, StoreOptions, check_user_labels, parse_label,
+};
 use trefoil_host::command::store_option;
 use trefoil_host::engine::Engine;
 use trefoil_project::file_access::path_exists;
@@ -54,6 +56,57 @@ impl ContentArg {
     }
 }
 
+/// `--label` of a new run
+#[derive(Args)]
+pub struct LabelArgs {
+    /// Label for the run, with which it is found again (repeatable)
+    #[arg(long = "label", value_name = "KEY=VALUE", value_parser = user_label)]
+    labels: Vec<(String, String)>,
+}
+
+impl LabelArgs {
+    /// The labels.
+    #[cfg(feature = "server")]
+    pub fn given_labels(&self) -> &[(String, String)] {
+        &self.labels
+    }
+
+    /// An engine whose new runs have these labels.
+    pub fn configure_engine(&self, engine: Engine) -> Result<Engine, u8> {
+        match check_user_labels(&self.labels) {
+            Ok(()) => Ok(engine.labels(self.labels.clone())),
+            Err(fault) => Err(output::report_not_started(&fault.to_string(), Some(fault.help_text()))),
+        }
+    }
+
+    /// Refuses labels of a run that is not stored: nobody would find it by them.
+    pub fn refuse_unless_empty(&self) -> Result<(), u8> {
+        if self.labels.is_empty() {
+            return Ok(());
+        }
+        let why = "`--label` cannot be used with `--ephemeral`: a run that is not stored has no labels";
+        Err(output::report_not_started(why, Some("remove `--label`, or `--ephemeral` (or unset `TREFOIL_EPHEMERAL`)")))
+    }
+}
+
+/// Parses a label of a new run.
+fn user_label(text: &str) -> Result<(String, String), String> {
+    let label = parse_label_arg(text)?;
+    match check_user_labels(std::slice::from_ref(&label)) {
+        Ok(()) => Ok(label),
+        Err(fault) => Err(label_message(&fault)),
+    }
+}
+
+/// Parses a label of runs that are looked for: those of the engine, too.
+pub fn parse_label_arg(text: &str) -> Result<(String, String), String> {
+    parse_label(text).map_err(|fault| label_message(&fault))
+}
+
+fn label_message(fault: &LabelFault) -> String {
+    format!("{fault}; {}", fault.help_text())
+}
+
 /// `--durability`
 #[derive(Args)]
 pub struct DurabilityArg {
@@ -81,6 +134,12 @@ impl DurabilityArg {
 }
 
 impl StoreArgs {
+    /// Whether a store is named on the command line.
+    #[cfg(feature = "server")]
+    pub fn is_named(&self) -> bool {
+        self.place.is_some()
+    }
+
     /// The location of the store.
     pub fn store_location(&self) -> Result<StoreLocation, StoreError> {
         remember_store(|| self.store_option());

@@ -4,7 +4,7 @@ use std::error::Error as _;
 use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory as _, FromArgMatches as _, Parser, ValueEnum};
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, ValueEnum};
 use trefoil_syntax::suggestions::nearest_name;
 
 use crate::terminal_text::escape_line;
@@ -36,6 +36,10 @@ pub enum CliCommand {
     Replay(commands::replay::ReplayCommandArgs),
     Runs(commands::runs::RunsCommandArgs),
     Worker(commands::worker::WorkerCommandArgs),
+    #[cfg(feature = "server")]
+    Serve(commands::serve::ServeCommandArgs),
+    #[cfg(feature = "server")]
+    Keys(commands::keys::KeysCommandArgs),
     Store(commands::store::StoreCommandArgs),
     Secrets(commands::secrets::SecretsCommandArgs),
     Models(commands::models::ModelsCommandArgs),
@@ -66,6 +70,10 @@ pub fn run_command(command: CliCommand) -> u8 {
         CliCommand::Replay(args) => commands::replay::run(&args),
         CliCommand::Runs(args) => commands::runs::run(&args),
         CliCommand::Worker(args) => commands::worker::run(&args),
+        #[cfg(feature = "server")]
+        CliCommand::Serve(args) => commands::serve::run(&args),
+        #[cfg(feature = "server")]
+        CliCommand::Keys(args) => commands::keys::run(&args),
         CliCommand::Store(args) => commands::store::run(&args),
         CliCommand::Secrets(args) => Ok(commands::secrets::run(&args)),
         CliCommand::Models(args) => commands::models::run(&args),
@@ -97,15 +105,28 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Run it", &["run", "dev", "resume", "replay"]),
     ("Look at runs", &["trace", "runs", "store"]),
     ("Set up a computer", &["doctor", "models", "secrets", "trust", "completions"]),
-    ("Connect other programs", &["lsp", "mcp", "worker", "schema", "ir"]),
+    ("Connect other programs", &["serve", "keys", "worker", "mcp", "lsp", "schema", "ir"]),
 ];
 
-/// Reads the arguments.
-pub fn read_arguments() -> clap::error::Result<CliArguments> {
-    read_from(std::env::args_os())
+/// Reads the arguments. Also returns what was given on the command line.
+pub fn read_arguments() -> clap::error::Result<(CliArguments, ArgMatches)> {
+    let matches = grouped(CliArguments::command()).try_get_matches_from(std::env::args_os())?;
+    Ok((CliArguments::from_arg_matches(&matches)?, matches))
+}
+
+/// Refuses options that have no effect with a server. Returns the exit code.
+pub fn refuse_arguments(matches: &ArgMatches) -> Option<u8> {
+    #[cfg(feature = "server")]
+    return crate::remote::refuse_local_options(&CliArguments::command(), matches);
+    #[cfg(not(feature = "server"))]
+    {
+        let _ = matches;
+        None
+    }
 }
 
 /// Reads these words, of which the first is the name of the program.
+#[cfg(test)]
 pub fn read_from<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>) -> clap::error::Result<CliArguments> {
     CliArguments::from_arg_matches(&grouped(CliArguments::command()).try_get_matches_from(words)?)
 }

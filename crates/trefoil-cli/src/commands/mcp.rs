@@ -12,13 +12,14 @@ use trefoil_project::settings::Settings;
 use trefoil_project::target::LoadTarget;
 
 use crate::args::{DurabilityArg, HostArgs, LimitArgs, ReadArgs, StoreArgs};
+use crate::catalog_messages::CatalogMessages;
 use crate::run::SignalStop;
 use crate::terminal_text::escape_json;
 use crate::{exit, output};
+use trefoil_host::catalog::{CatalogSource, CatalogWatch, FlowCatalog};
 use trefoil_host::command::RunOptions;
 use trefoil_host::mcp::{
-    FlowSource, ServedFlows, ServerEnd, ServerNotice, ServerOptions, ServerStop, ServerStreams, ServerWatch,
-    serve_flows,
+    RejectionWatch, ServedFlows, ServerEnd, ServerOptions, ServerStop, ServerStreams, serve_flows,
 };
 
 /// Serve flows as MCP tools over stdin and stdout
@@ -55,11 +56,12 @@ pub fn run(args: &McpCommandArgs) -> Result<u8, u8> {
     let engine = move |settings: &Settings| host.without_people(plain.clone(), settings).run_spec(spec);
     let options = LoadOptions { checks: Some(CheckOptions::default()), ..args.read.load_options() };
     let targets = args.targets.iter().map(|named| LoadTarget::parse(named)).collect();
-    let watch: Arc<dyn ServerWatch> = Arc::new(ServerMessages);
+    let watch: Arc<dyn CatalogWatch> = Arc::new(CatalogMessages);
     let (no_config, engine) = (args.read.no_config, Box::new(engine));
-    let source = FlowSource { targets, options, no_config, engine, watch: watch.clone() };
-    let flows = ServedFlows::new(source).ok_or(exit::NOT_STARTED)?;
-    let tools = flows.current_tools();
+    let source = CatalogSource { targets, options, with_called: false, no_config, engine, watch };
+    let catalog = FlowCatalog::load_flows(source).ok_or(exit::NOT_STARTED)?;
+    let flows = ServedFlows::from_catalog(catalog.last_snapshot(), move || catalog.current_snapshot());
+    let tools = flows.last_tools();
     if tools.is_empty() {
         return Err(output::report_not_started("no flow to serve", None));
     }
@@ -71,7 +73,11 @@ pub fn run(args: &McpCommandArgs) -> Result<u8, u8> {
     let escape = |text: &str| escape_json(&text);
     let streams = ServerStreams { input: Box::new(tokio::io::stdin()), output, escape };
     let commands = (!args.ephemeral).then_some(options);
-    serve_process(flows, &base, ServerOptions { commands, wait: wait_for_answers(), watch, streams })
+    serve_process(
+        flows,
+        &base,
+        ServerOptions { commands, wait: wait_for_answers(), watch: Arc::new(RejectionMessages), streams },
+    )
 }
 
 /// Serves until the client disconnects, or a signal arrives. Returns the exit code.
@@ -105,30 +111,11 @@ fn wait_for_answers() -> Duration {
     Duration::from_secs(30 * 60)
 }
 
-/// Prints what the server says on stderr.
-struct ServerMessages;
+/// Prints on stderr which messages of the client are rejected.
+struct RejectionMessages;
 
-impl ServerWatch for ServerMessages {
-    fn take_notice(&self, notice: ServerNotice<'_>) {
-        match notice {
-            ServerNotice::FlowsChanged(names) => {
-                output::print_note(format!("files have changed; now serving: {}", names.join(", ")));
-            }
-            ServerNotice::Findings(found, files) => {
-                output::print_line(output::format_message_findings(found, files).trim_end())
-            }
-            ServerNotice::ProjectIgnored(target) => {
-                output::print_warning(format!(
-                    "`{target}` is not served, because the settings of its project do not apply"
-                ));
-            }
-            ServerNotice::NotLoaded(target) => {
-                output::print_warning(format!("`{target}` is not served, because it does not load"));
-            }
-            ServerNotice::CannotRun { name, why } => output::print_warning(format!("`{name}` cannot run now: {why}")),
-            ServerNotice::MessageRejected(why) => {
-                output::print_warning(format!("a message of the client is rejected: {why}"));
-            }
-        }
+impl RejectionWatch for RejectionMessages {
+    fn message_rejected(&self, why: &str) {
+        output::print_warning(format!("a message of the client is rejected: {why}"));
     }
 }

@@ -7,6 +7,8 @@ pub mod explain;
 pub mod graph;
 pub mod init;
 pub mod ir;
+#[cfg(feature = "server")]
+pub mod keys;
 pub mod lsp;
 #[cfg(feature = "mcp")]
 pub mod mcp;
@@ -20,6 +22,8 @@ pub mod run;
 pub mod runs;
 pub mod schema;
 pub mod secrets;
+#[cfg(feature = "server")]
+pub mod serve;
 pub mod store;
 pub mod trace;
 pub mod trust;

@@ -18,9 +18,13 @@ use trefoil_project::target::LoadTarget;
 use trefoil_project::target_settings::target_settings;
 use trefoil_store::{LeasedRun, Owner};
 
+#[cfg(feature = "server")]
+use crate::args::ServerArg;
 use crate::args::{ContentArg, DurabilityArg, HostArgs, ShowArgs, SpecArgs, StoreArgs, UnknownArg, or_none};
 use crate::loading::accept_settings;
 use crate::refusal::{did_not_continue, did_not_start, refuse_store};
+#[cfg(feature = "server")]
+use crate::remote;
 use crate::run::reuse::print_preview;
 use crate::run::{
     KeptRun, MARKS, ReuseRunOptions, RunEndOptions, TerminalSession, TraceRecording, announce_source, input,
@@ -95,6 +99,9 @@ pub struct ResumeCommandArgs {
     show: ShowArgs,
     #[command(flatten)]
     store: StoreArgs,
+    #[cfg(feature = "server")]
+    #[command(flatten)]
+    server: ServerArg,
     #[command(flatten)]
     durability: DurabilityArg,
     /// With `--with`: keep only the prompts and answers needed to resume the new run, and remove them when it is completed or
@@ -108,6 +115,10 @@ pub struct ResumeCommandArgs {
 
 /// The exit codes of `run`. With `--all`, the largest code of all runs.
 pub fn run(args: &ResumeCommandArgs) -> Result<u8, u8> {
+    #[cfg(feature = "server")]
+    if let (Some(run), Some(address)) = (&args.run, args.server.chosen_address(&args.store)) {
+        return remote::resume::resume_run(&address, run, &args.show);
+    }
     if let (Some(run), Some(target)) = (&args.run, &args.with) {
         return edited(args, run, target);
     }
@@ -329,6 +340,7 @@ fn edited(args: &ResumeCommandArgs, run: &str, target: &str) -> Result<u8, u8> {
         store: &args.store,
         durability: &args.durability,
         content: &ContentArg::or_of_environment(args.no_content),
+        labels: None,
         explain: args.explain,
         no_config: args.no_config,
         target: Some(target.to_string()),

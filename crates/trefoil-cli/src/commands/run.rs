@@ -11,10 +11,16 @@ use trefoil_project::settings::Settings;
 use trefoil_syntax::FindingSeverity;
 use trefoil_template::limits;
 
-use crate::args::{ContentArg, DurabilityArg, HostArgs, ShowArgs, SpecArgs, StoreArgs, TargetArgs, TextArgs};
+#[cfg(feature = "server")]
+use crate::args::ServerArg;
+use crate::args::{
+    ContentArg, DurabilityArg, HostArgs, LabelArgs, ShowArgs, SpecArgs, StoreArgs, TargetArgs, TextArgs,
+};
 use crate::loading::accept_settings;
 use crate::obstacles::{call_number, too_many_calls};
 use crate::refusal::did_not_start;
+#[cfg(feature = "server")]
+use crate::remote::run::{RemoteStart, start_run};
 use crate::run::{KeptRun, MARKS, RunEndOptions, TerminalSession, announce_source, input, missing_inputs, reuse};
 use crate::store::{await_run, await_store, full_id, prune_expired};
 use crate::words::count_of;
@@ -53,6 +59,9 @@ pub struct RunCommandArgs {
     show: ShowArgs,
     #[command(flatten)]
     store: StoreArgs,
+    #[cfg(feature = "server")]
+    #[command(flatten)]
+    server: ServerArg,
     #[command(flatten)]
     durability: DurabilityArg,
     /// Store nothing, so that the run cannot be resumed
@@ -63,6 +72,8 @@ pub struct RunCommandArgs {
     detach: bool,
     #[command(flatten)]
     content: ContentArg,
+    #[command(flatten)]
+    labels: LabelArgs,
 }
 
 /// Warns about text options that the flow does not use.
@@ -116,8 +127,15 @@ fn refuse_if_detached(args: &RunCommandArgs) -> Result<(), u8> {
 ///
 /// Starts the run. reason: one order of what is checked, asked and begun.
 pub fn run(args: &RunCommandArgs) -> Result<u8, u8> {
+    #[cfg(feature = "server")]
+    if let Some(address) = args.server.chosen_address(&args.store) {
+        return start_at_server(args, &address);
+    }
     if args.detach {
         refuse_if_detached(args)?;
+    }
+    if args.ephemeral {
+        args.labels.refuse_unless_empty()?;
     }
     let settings = accept_settings(args.target.find_settings())?;
     let options = LoadOptions {
@@ -156,7 +174,7 @@ pub fn run(args: &RunCommandArgs) -> Result<u8, u8> {
         }
         engine = engine.store(store);
     }
-    engine = args.content.configure_engine(engine);
+    engine = args.labels.configure_engine(args.content.configure_engine(engine))?;
     if args.detach {
         engine = engine.commands(CommandShell::default()).for_others();
     }
@@ -198,6 +216,21 @@ pub fn run(args: &RunCommandArgs) -> Result<u8, u8> {
         keeps_prompts,
         options,
     }))
+}
+
+/// Starts the run at a server.
+#[cfg(feature = "server")]
+fn start_at_server(args: &RunCommandArgs, address: &str) -> Result<u8, u8> {
+    let start = RemoteStart {
+        flow: &args.target.target,
+        inputs: &args.inputs,
+        input_json: args.input_json.as_deref(),
+        labels: args.labels.given_labels(),
+        limits: args.spec.limits.run_limits(),
+        detach: args.detach,
+        show: &args.show,
+    };
+    start_run(address, &start)
 }
 
 /// Puts a run in the store and says how to follow it.

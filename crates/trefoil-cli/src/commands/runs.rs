@@ -2,6 +2,8 @@
 
 use clap::{Args, Subcommand};
 
+#[cfg(feature = "server")]
+use crate::remote;
 use crate::runs::{answer, cancel, delete, diff, events, export, fork, list, release, show};
 
 /// List, show, compare, fork, answer, cancel, release, delete and export runs
@@ -28,6 +30,10 @@ enum RunsCommand {
 
 /// Exit code 0: success; 2: unknown run, or the store failed.
 pub fn run(args: &RunsCommandArgs) -> Result<u8, u8> {
+    #[cfg(feature = "server")]
+    if let Some(done) = run_at_server(&args.what) {
+        return done;
+    }
     match &args.what {
         RunsCommand::List(args) => list::run(args),
         RunsCommand::Show(args) => show::run(args),
@@ -40,4 +46,21 @@ pub fn run(args: &RunsCommandArgs) -> Result<u8, u8> {
         RunsCommand::Delete(args) => delete::run(args),
         RunsCommand::Export(args) => export::run(args),
     }
+}
+
+/// The same at a server, if one is named.
+#[cfg(feature = "server")]
+fn run_at_server(what: &RunsCommand) -> Option<Result<u8, u8>> {
+    Some(match what {
+        RunsCommand::List(args) => remote::list::list_runs(&args.server.chosen_address(&args.store)?, args),
+        RunsCommand::Show(args) => remote::show::show_run(&args.server.chosen_address(&args.store)?, args),
+        RunsCommand::Events(args) => remote::show::print_events(&args.server.chosen_address(&args.store)?, args),
+        RunsCommand::Diff(args) => remote::diff::diff_runs(&args.server.chosen_address(&args.store)?, args),
+        RunsCommand::Fork(args) => remote::fork::fork_run(&args.server.chosen_address(&args.store)?, args),
+        RunsCommand::Answer(args) => remote::answer::answer_run(&args.server.chosen_address(&args.store)?, args),
+        RunsCommand::Cancel(args) => remote::manage::cancel_run(&args.server.chosen_address(&args.store)?, &args.run),
+        RunsCommand::Delete(args) => remote::manage::delete_runs(&args.server.chosen_address(&args.store)?, &args.runs),
+        // They refuse it themselves.
+        RunsCommand::Release(_) | RunsCommand::Export(_) => return None,
+    })
 }

@@ -145,10 +145,11 @@ fn shrink(args: &StoreCommandArgs, prune: &StorePruneArgs) -> Result<u8, u8> {
     Ok(exit::OK)
 }
 
-/// There is only one format yet, so a store that can be opened has it.
+/// There is only one format yet, so a store that can be opened has it. What its first build did not have is added when it is opened.
 fn migrate(args: &StoreCommandArgs) -> Result<u8, u8> {
     if args.store.open_if_present()?.is_some() {
-        output::print_note(format!("nothing to do: the store has format {FORMAT}, the newest that this version knows"));
+        args.store.open_to_change()?;
+        output::print_note(format!("the store has format {FORMAT}, the newest that this version knows"));
     }
     Ok(exit::OK)
 }

@@ -92,9 +92,16 @@ impl RunDisplay {
     pub fn show_start(&self, loaded: &LoadedTarget, model: &str, seed: Option<u64>) {
         {
             let mut view = self.inner.view();
-            view.head = RunHeader::new(loaded, model, seed);
             view.progress.expected = expected(&loaded.program);
             view.files = loaded.files.clone();
+        }
+        self.show_start_of(RunHeader::new(loaded, model, seed));
+    }
+    /// The same for a run whose files are elsewhere.
+    pub fn show_start_of(&self, head: RunHeader) {
+        {
+            let mut view = self.inner.view();
+            view.head = head;
             view.clock = Some((0, Instant::now()));
         }
         if self.inner.mode != DisplayMode::Nothing {

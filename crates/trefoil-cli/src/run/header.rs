@@ -25,6 +25,12 @@ impl RunHeader {
         let title = format!("{}  {model}{seed}", words::escape_line(&loaded.program.name));
         Self { title, at_most: CallCounter::new(&loaded.program).count_flow(loaded.program.entry).model.fixed_number() }
     }
+    /// The header for a flow of a server.
+    #[cfg(feature = "server")]
+    pub fn for_server(flow: &str, address: &str) -> Self {
+        let title = format!("{}  at {}", words::escape_line(flow), words::escape_line(address));
+        Self { title, at_most: None }
+    }
     /// Formats the line with the current figures.
     pub fn format_line(&self, at_ms: u64, calls: u64, usage: &Usage) -> String {
         // A run that was resumed may have called again what had failed.

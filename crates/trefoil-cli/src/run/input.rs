@@ -26,10 +26,10 @@ pub fn read_input(
     json: Option<&str>,
 ) -> Result<Option<Value>, InputRejection> {
     for input in inputs {
-        not_a_file(input)?;
+        check_no_file(input)?;
     }
     let base = match json {
-        Some(argument) => Some(base(argument)?),
+        Some(argument) => Some(read_json_argument(argument)?),
         None => None,
     };
     parse_typed_input(&loaded.program, inputs, base).map_err(InputRejection::Error)
@@ -37,9 +37,14 @@ pub fn read_input(
 
 /// Reports why the input is invalid. Returns the exit code.
 pub fn reject_input(loaded: &LoadedTarget, why: InputRejection) -> u8 {
+    reject_input_of(&loaded.files, why)
+}
+
+/// The same for a flow with these files.
+pub fn reject_input_of(files: &SourceFiles, why: InputRejection) -> u8 {
     match why {
         InputRejection::Error(error) => {
-            output::print_line(output::format_message_findings(&[error.to_diagnostic()], &loaded.files).trim_end());
+            output::print_line(output::format_message_findings(&[error.to_diagnostic()], files).trim_end());
         }
         InputRejection::Findings(files, found) => {
             output::print_line(output::format_message_findings(&found, &files).trim_end())
@@ -48,7 +53,8 @@ pub fn reject_input(loaded: &LoadedTarget, why: InputRejection) -> u8 {
     exit::NOT_STARTED
 }
 
-fn base(argument: &str) -> Result<Value, InputRejection> {
+/// The value of `--input-json`: JSON, `@FILE`, or `-` for standard input.
+pub fn read_json_argument(argument: &str) -> Result<Value, InputRejection> {
     let (name, bytes) = match argument.strip_prefix('@') {
         Some(path) => {
             let file = std::fs::File::open(path);
@@ -71,7 +77,7 @@ fn base(argument: &str) -> Result<Value, InputRejection> {
 }
 
 /// Refuses a text that is the name of a file behind an `@`, as other programs read files: the text itself would be sent.
-fn not_a_file(input: &str) -> Result<(), InputRejection> {
+pub fn check_no_file(input: &str) -> Result<(), InputRejection> {
     let Some(path) = named_file(input) else { return Ok(()) };
     let before = input.strip_suffix(&format!("@{path}")).unwrap_or_default();
     let path = quote_for_shell(path);

@@ -27,6 +27,8 @@ mod terminal_inbox;
 mod tree;
 
 pub use display::RunDisplay;
+#[cfg(feature = "server")]
+pub use header::RunHeader;
 pub use jsonl::JsonlEventWriter;
 pub use line_style::MARKS;
 pub use recording::TraceRecording;

@@ -9,7 +9,7 @@ use trefoil_machine::RunSpec;
 use trefoil_project::settings::Settings;
 
 use super::{KeptRun, RunEndOptions, TerminalSession, reuse_reasons};
-use crate::args::{ContentArg, DurabilityArg, HostArgs, ShowArgs, StoreArgs};
+use crate::args::{ContentArg, DurabilityArg, HostArgs, LabelArgs, ShowArgs, StoreArgs};
 use crate::refusal::{did_not_continue, did_not_start};
 use crate::run::announce_source;
 use crate::store::{await_store, block_on, full_id};
@@ -30,6 +30,8 @@ pub struct ReuseRunOptions<'a> {
     pub durability: &'a DurabilityArg,
     /// What it keeps when it has ended.
     pub content: &'a ContentArg,
+    /// Its labels, if the command has an option for them.
+    pub labels: Option<&'a LabelArgs>,
     /// Whether to explain for each step if it was reused, and why not.
     pub explain: bool,
     /// The operator's settings.
@@ -66,6 +68,10 @@ impl ReuseRunOptions<'_> {
             .content
             .configure_engine(engine.run_spec(self.spec))
             .store(self.store.open_to_resume(self.durability)?);
+        let engine = match self.labels {
+            Some(labels) => labels.configure_engine(engine)?,
+            None => engine,
+        };
         let options = self.host.run_options(self.store, self.no_config);
         let edited = block_on(begin(&engine))?.map_err(|error| match self.stored {
             None => did_not_start(&error),

@@ -15,6 +15,8 @@ use trefoil_machine::key::label_path;
 use trefoil_machine::step_path::{LISTED, RunPath, find_steps, is_marked, list_names};
 
 use super::run_history;
+#[cfg(feature = "server")]
+use crate::args::ServerArg;
 use crate::args::StoreArgs;
 use crate::os_user::user_sender;
 use crate::store::{await_store, block_on, full_id};
@@ -25,18 +27,21 @@ use crate::{exit, output};
 #[derive(Args)]
 pub struct RunsAnswerArgs {
     /// The run's id, its first characters, or `last`
-    run: String,
+    pub run: String,
     /// The step's name, or its key if the name is not unique
-    step: String,
+    pub step: String,
     /// The answer; for a step with an unknown outcome: `retry` to run it again, `fail` to treat it as failed, or `done` to
     /// treat it as done. `-` reads it from standard input, or asks for it on a terminal
     #[arg(allow_hyphen_values = true)]
-    value: String,
+    pub value: String,
     /// With `done`: the result of the step, as JSON or text; for a command, its standard output (default: no result)
     #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
-    result: Option<String>,
+    pub result: Option<String>,
     #[command(flatten)]
-    store: StoreArgs,
+    pub store: StoreArgs,
+    #[cfg(feature = "server")]
+    #[command(flatten)]
+    pub server: ServerArg,
 }
 
 pub fn run(args: &RunsAnswerArgs) -> Result<u8, u8> {
@@ -48,9 +53,9 @@ pub fn run(args: &RunsAnswerArgs) -> Result<u8, u8> {
     }
     let all = run_history::list_waiting(&store, &record)?;
     let show = RunOptions::of_store(args.store.store_option()).render_command(PrintedCommand::Show(&run));
-    let one = find(&all, &args.step, &show)?;
+    let one = find_question(&all, &args.step, &show)?;
     let value = match args.value.as_str() {
-        TYPED if one.settled.is_none() => typed(one, &all)?,
+        TYPED if one.settled.is_none() => read_answer(one, &all)?,
         given => given.to_owned(),
     };
     let sender = user_sender(AnswerSender::COMMAND_LINE);
@@ -61,7 +66,7 @@ pub fn run(args: &RunsAnswerArgs) -> Result<u8, u8> {
 }
 
 /// The answer that is typed on a terminal, where it is asked for, or the text that comes from standard input.
-fn typed(one: &AwaitedActivity, all: &[AwaitedActivity]) -> Result<String, u8> {
+pub fn read_answer(one: &AwaitedActivity, all: &[AwaitedActivity]) -> Result<String, u8> {
     let mut text = String::new();
     let stdin = std::io::stdin();
     let read = if stdin.is_terminal() {
@@ -167,7 +172,8 @@ fn refuse_ended(store: &Arc<dyn Store>, step: &str, run: &str, named: String) ->
     )
 }
 
-fn find<'w>(all: &'w [AwaitedActivity], step: &str, show: &str) -> Result<&'w AwaitedActivity, u8> {
+/// The question of a step, by its name or key. `show`: the command that shows the run.
+pub fn find_question<'w>(all: &'w [AwaitedActivity], step: &str, show: &str) -> Result<&'w AwaitedActivity, u8> {
     let paths: Vec<String> = all.iter().map(AwaitedActivity::step_path).collect();
     let paths: Vec<RunPath<'_>> = paths.iter().map(|path| RunPath::from_text(path)).collect();
     let found = find_steps(step, paths.iter().copied().zip(0_usize..));

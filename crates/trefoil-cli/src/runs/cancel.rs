@@ -4,6 +4,8 @@ use clap::Args;
 use trefoil::RunCancellation;
 use trefoil_host::stored_runs::cancel_run;
 
+#[cfg(feature = "server")]
+use crate::args::ServerArg;
 use crate::args::StoreArgs;
 use crate::store::{await_store, full_id};
 use crate::{exit, output};
@@ -12,9 +14,12 @@ use crate::{exit, output};
 #[derive(Args)]
 pub struct RunsCancelArgs {
     /// The run's id, its first characters, or `last`
-    run: String,
+    pub run: String,
     #[command(flatten)]
-    store: StoreArgs,
+    pub store: StoreArgs,
+    #[cfg(feature = "server")]
+    #[command(flatten)]
+    pub server: ServerArg,
 }
 
 pub fn run(args: &RunsCancelArgs) -> Result<u8, u8> {

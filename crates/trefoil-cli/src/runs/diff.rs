@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use clap::Args;
-use serde_json::{Value as Json, json};
-use trefoil::runs::{
-    ChangeReason, DiffPart, RunDiff, RunSide, SourceReason, StepDiff, StepSide, TextReason, ValueReason, WordDiff,
-    compare_runs,
-};
+use trefoil::runs::{RunDiff, RunSide, StepDiff, StepSide, WordDiff, compare_runs};
+use trefoil_host::durable::diff_json;
 
 use super::print_json;
+#[cfg(feature = "server")]
+use crate::args::ServerArg;
 use crate::args::{OutputFormat, StoreArgs};
 use crate::run::reuse_reasons;
 use crate::store::{await_run, await_store, full_id};
@@ -21,14 +20,17 @@ use crate::{output, shown};
 #[derive(Args)]
 pub struct RunsDiffArgs {
     /// The first run: its id, its first characters, or `last`
-    a: String,
+    pub a: String,
     /// The second run
-    b: String,
+    pub b: String,
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    output: OutputFormat,
+    pub output: OutputFormat,
     #[command(flatten)]
-    store: StoreArgs,
+    pub store: StoreArgs,
+    #[cfg(feature = "server")]
+    #[command(flatten)]
+    pub server: ServerArg,
 }
 
 pub fn run(args: &RunsDiffArgs) -> Result<u8, u8> {
@@ -36,7 +38,7 @@ pub fn run(args: &RunsDiffArgs) -> Result<u8, u8> {
     let (a, b) = await_store(async { Ok((full_id(&store, &args.a).await?, full_id(&store, &args.b).await?)) })?;
     let diff = await_run(compare_runs(store, &a, &b))?;
     if args.output.is_json() {
-        return Ok(print_json(&[as_json(&diff)]));
+        return Ok(print_json(&[diff_json(&diff)]));
     }
     let lines = lines(&diff, output::has_result_colors());
     Ok(output::write_result(shown!("{}\n", TerminalText::join(lines, "\n"))))
@@ -46,30 +48,38 @@ pub fn run(args: &RunsDiffArgs) -> Result<u8, u8> {
 const WORD: usize = 7;
 
 fn lines(diff: &RunDiff, color: bool) -> Vec<TerminalText> {
-    let whole = |name: &str, side: &RunSide| {
-        let RunSide { run, flow, status, calls, usage, duration_ms, error } = side;
-        let error = match error {
-            Some(code) => format!(" ({code})"),
-            None => String::new(),
-        };
-        TerminalText::from_line(&format!(
-            "{name}  {run}  {flow}  {status}{error}  {}",
-            format_total(*calls, usage, *duration_ms)
-        ))
-    };
-    let mut lines = vec![whole("a", &diff.a), whole("b", &diff.b)];
+    let mut lines = vec![side_line("a", &diff.a), side_line("b", &diff.b)];
     for step in &diff.steps {
-        lines.extend(of_step(step, color));
+        let reasons = step.request.iter().map(|reason| reuse_reasons::format_reason(reason, color)).collect();
+        lines.extend(step_lines(step, step.is_same(), reasons, color));
     }
-    if let Some(output) = &diff.output
-        && !output.is_same()
-    {
-        lines.push(shown!("{}  {}", format!("{:>WORD$}", "output"), reuse_reasons::diff_line(output, color)));
+    if let Some(output) = &diff.output {
+        lines.extend(output_line(output, color));
     }
     lines
 }
 
-fn of_step(step: &StepDiff, color: bool) -> Vec<TerminalText> {
+/// A run as a whole.
+pub fn side_line(name: &str, side: &RunSide) -> TerminalText {
+    let RunSide { run, flow, status, calls, usage, duration_ms, error } = side;
+    let error = match error {
+        Some(code) => format!(" ({code})"),
+        None => String::new(),
+    };
+    let total = format_total(*calls, usage, *duration_ms);
+    TerminalText::from_line(&format!("{name}  {run}  {flow}  {status}{error}  {total}"))
+}
+
+/// The difference between the outputs, if there is one.
+pub fn output_line(output: &WordDiff, color: bool) -> Option<TerminalText> {
+    if output.is_same() {
+        return None;
+    }
+    Some(shown!("{}  {}", format!("{:>WORD$}", "output"), reuse_reasons::diff_line(output, color)))
+}
+
+/// A step. `reasons`: the differences between its requests.
+pub fn step_lines(step: &StepDiff, is_same: bool, reasons: Vec<TerminalText>, color: bool) -> Vec<TerminalText> {
     let (a, b) = match (&step.a, &step.b) {
         (Some(a), Some(b)) => (a, b),
         (Some(side), None) => return of_side("only a", side),
@@ -77,9 +87,9 @@ fn of_step(step: &StepDiff, color: bool) -> Vec<TerminalText> {
         (None, None) => return Vec::new(),
     };
     let name = if a.key == b.key { b.key.to_string() } else { format!("{} (a: {})", b.key, a.key) };
-    let mut lines = vec![head(if step.is_same() { "same" } else { "changed" }, &name, &figures(a, b))];
-    for reason in &step.request {
-        lines.push(inner(reuse_reasons::format_reason(reason, color)));
+    let mut lines = vec![head(if is_same { "same" } else { "changed" }, &name, &figures(a, b))];
+    for reason in reasons {
+        lines.push(inner(reason));
     }
     if let Some(answer) = &step.answer
         && !answer.is_same()
@@ -148,60 +158,6 @@ fn figures(a: &StepSide, b: &StepSide) -> String {
         Some(before) => format!("{b}; {before}"),
         None => b,
     }
-}
-
-fn as_json(diff: &RunDiff) -> Json {
-    let side = |side: &RunSide| {
-        let RunSide { run, flow, status, error, calls, usage, duration_ms } = side;
-        json!({
-            "run": run, "flow": flow, "status": status.name(), "error": error, "calls": calls, "usage": usage,
-            "duration_ms": duration_ms,
-        })
-    };
-    let steps: Vec<Json> = diff.steps.iter().map(step).collect();
-    json!({ "a": side(&diff.a), "b": side(&diff.b), "steps": steps, "output": diff.output.as_ref().map(words) })
-}
-
-fn step(step: &StepDiff) -> Json {
-    let answer = match &step.answer {
-        Some(answer) if !answer.is_same() => Some(words(answer)),
-        _ => None,
-    };
-    json!({
-        "same": step.is_same(),
-        "a": step.a,
-        "b": step.b,
-        "request": step.request.iter().map(reason).collect::<Vec<_>>(),
-        "answer": answer,
-    })
-}
-
-/// A reason as JSON.
-fn reason(reason: &ChangeReason) -> Json {
-    let what = reason.to_string();
-    match reason {
-        ChangeReason::Text(TextReason { of, source, diff }) => {
-            json!({ "what": what, "text": of.to_string(), "source": source.to_string(), "words": words(diff) })
-        }
-        ChangeReason::Value(ValueReason { of, path, before, now, from }) => {
-            json!({ "what": what, (of.name()): path.as_str(), "before": before, "now": now, "from": from })
-        }
-        ChangeReason::Source(SourceReason { of, path, place: _, before, now }) => json!({
-            "what": what, "text": of.to_string(), "placeholder": path.as_str(), "before": before, "now": now,
-        }),
-        _ => json!({ "what": what }),
-    }
-}
-
-/// Merges both texts: the parts that are the same, removed and added.
-fn words(diff: &WordDiff) -> Json {
-    let part = |part: DiffPart| match part {
-        DiffPart::Same(text) => json!({ "same": text }),
-        DiffPart::Removed(text) => json!({ "removed": text }),
-        DiffPart::Added(text) => json!({ "added": text }),
-        DiffPart::Cut => Json::Null,
-    };
-    diff.merged_parts(None).into_iter().map(part).collect()
 }
 
 #[cfg(test)]

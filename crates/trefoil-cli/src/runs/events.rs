@@ -5,6 +5,8 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::run_history;
+#[cfg(feature = "server")]
+use crate::args::ServerArg;
 use crate::args::StoreArgs;
 use crate::output;
 use crate::run::JsonlEventWriter;
@@ -14,12 +16,15 @@ use crate::store::{await_store, full_id};
 #[derive(Args)]
 pub struct RunsEventsArgs {
     /// The run's id, its first characters, or `last`
-    run: String,
+    pub run: String,
     /// Only events with a higher number
     #[arg(long, value_name = "SEQ")]
-    after: Option<u64>,
+    pub after: Option<u64>,
     #[command(flatten)]
-    store: StoreArgs,
+    pub store: StoreArgs,
+    #[cfg(feature = "server")]
+    #[command(flatten)]
+    pub server: ServerArg,
 }
 
 pub fn run(args: &RunsEventsArgs) -> Result<u8, u8> {

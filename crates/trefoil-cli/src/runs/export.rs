@@ -4,7 +4,11 @@ use clap::Args;
 use trefoil::store::Store as _;
 
 use super::{print_json, record};
+#[cfg(feature = "server")]
+use crate::args::ServerArg;
 use crate::args::StoreArgs;
+#[cfg(feature = "server")]
+use crate::remote;
 use crate::store::{await_store, full_id};
 use crate::{exit, output};
 
@@ -12,12 +16,19 @@ use crate::{exit, output};
 #[derive(Args)]
 pub struct RunsExportArgs {
     /// The run's id, its first characters, or `last`
-    run: String,
+    pub run: String,
     #[command(flatten)]
-    store: StoreArgs,
+    pub store: StoreArgs,
+    #[cfg(feature = "server")]
+    #[command(flatten)]
+    pub server: ServerArg,
 }
 
 pub fn run(args: &RunsExportArgs) -> Result<u8, u8> {
+    #[cfg(feature = "server")]
+    if args.server.chosen_address(&args.store).is_some() {
+        return Err(remote::refuse_command("runs export", "a server does not show journals"));
+    }
     let store = args.store.open_to_read()?;
     let record = await_store(async { store.record(&full_id(&*store, &args.run).await?).await })?;
     if let Some(content) = record::content_note(&record, &args.store.store_option()) {

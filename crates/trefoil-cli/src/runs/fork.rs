@@ -6,7 +6,9 @@ use trefoil_host::engine::Engine;
 use trefoil_machine::LimitKind;
 
 use super::run_history;
-use crate::args::{ContentArg, DurabilityArg, HostArgs, ShowArgs, SpecArgs, StoreArgs, or_none};
+#[cfg(feature = "server")]
+use crate::args::ServerArg;
+use crate::args::{ContentArg, DurabilityArg, HostArgs, LabelArgs, ShowArgs, SpecArgs, StoreArgs, or_none};
 use crate::run::ReuseRunOptions;
 use crate::run::reuse::print_preview;
 use crate::store::{await_run, await_store, block_on, full_id};
@@ -18,33 +20,38 @@ use crate::store::{await_run, await_store, block_on, full_id};
 #[command(mut_arg("reserve", |arg| arg.help("Amount that cost limits reserve for each call: its expected cost, or its maximum cost")))]
 pub struct RunsForkArgs {
     /// The run's id, its first characters, or `last`
-    run: String,
+    pub run: String,
     /// Repeat this step, with all steps inside it, and everything that started after it; `STEP/INNER` is a step of the flow that STEP
     /// calls as a tool
     #[arg(long, value_name = "STEP")]
-    from: Option<String>,
+    pub from: Option<String>,
     /// Allow the tools and commands of this step, and of all steps inside it, to run again even if that may not be safe; STEP/INNER:
     /// only those of a step of the flow that STEP calls as a tool (repeatable)
     #[arg(long, value_name = "STEP")]
-    rerun: Vec<String>,
+    pub rerun: Vec<String>,
     /// Show for each step whether its result was kept, or why it ran again
     #[arg(long)]
     explain: bool,
     /// Only print which steps would run again and why; calls nothing, needs no key. Exit code 1 if a step would run
     #[arg(long, conflicts_with = "explain")]
-    dry_run: bool,
+    pub dry_run: bool,
     #[command(flatten)]
     host: HostArgs,
     #[command(flatten)]
-    spec: SpecArgs,
+    pub spec: SpecArgs,
     #[command(flatten)]
-    show: ShowArgs,
+    pub show: ShowArgs,
     #[command(flatten)]
-    store: StoreArgs,
+    pub store: StoreArgs,
+    #[cfg(feature = "server")]
+    #[command(flatten)]
+    pub server: ServerArg,
     #[command(flatten)]
     durability: DurabilityArg,
     #[command(flatten)]
     content: ContentArg,
+    #[command(flatten)]
+    pub labels: LabelArgs,
     /// Ignore `trefoil.toml`
     #[arg(long)]
     no_config: bool,
@@ -65,6 +72,7 @@ pub fn run(args: &RunsForkArgs) -> Result<u8, u8> {
         store: &args.store,
         durability: &args.durability,
         content: &args.content,
+        labels: Some(&args.labels),
         explain: args.explain,
         settings: &settings,
         no_config: args.no_config,

@@ -7,13 +7,16 @@ use clap::Args;
 use serde_json::{Value as Json, json};
 use trefoil::store::{Record, RunCursor, RunFilter, RunPage, Status};
 use trefoil_host::durable::with_called_usage;
+use trefoil_host::stored_runs::parse_moment;
 use trefoil_machine::event::{AwaitedActivity, QuestionClosure};
 use trefoil_runtime::RunError;
 use trefoil_view::trace::OpenWait;
 
 use super::run_history;
 use super::{print_json, print_lines, record};
-use crate::args::{OutputFormat, StoreArgs};
+#[cfg(feature = "server")]
+use crate::args::ServerArg;
+use crate::args::{OutputFormat, StoreArgs, parse_label_arg};
 use crate::columns::format_columns;
 use crate::refusal::refuse_store;
 use crate::store::await_store;
@@ -26,57 +29,50 @@ use crate::{exit, output};
 pub struct RunsListArgs {
     /// Only runs with this status: pending, running, interrupted, waiting, completed, failed (or error), cancelled (repeatable)
     #[arg(long, value_name = "STATUS")]
-    status: Vec<Status>,
+    pub status: Vec<Status>,
     /// Only runs of this flow
     #[arg(long, value_name = "NAME")]
-    flow: Option<String>,
+    pub flow: Option<String>,
     /// Only runs started since then: a duration (`30m`, `2h`, `2d`), a date (`2026-11-01`), or a time in RFC 3339
     /// (`2026-11-01T09:05:00Z`); dates are in UTC
     #[arg(long, value_name = "WHEN", value_parser = since)]
-    since: Option<u64>,
+    pub since: Option<u64>,
+    /// Only runs with this label (repeatable: with all of them)
+    #[arg(long = "label", value_name = "KEY=VALUE", value_parser = parse_label_arg)]
+    pub labels: Vec<(String, String)>,
     /// Only runs with this text in their id, flow, error or labels
     #[arg(value_name = "TEXT")]
-    text: Option<String>,
+    pub text: Option<String>,
     /// Maximum number of runs
     #[arg(long, value_name = "N", default_value = "50", value_parser = clap::value_parser!(u16).range(1..=1000))]
-    limit: u16,
+    pub limit: u16,
     /// Continue after the end of an earlier list
     #[arg(long, value_name = "CURSOR")]
-    after: Option<String>,
+    pub after: Option<String>,
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    output: OutputFormat,
+    pub output: OutputFormat,
     #[command(flatten)]
-    store: StoreArgs,
+    pub store: StoreArgs,
+    #[cfg(feature = "server")]
+    #[command(flatten)]
+    pub server: ServerArg,
 }
 
 const SINCE: &str = "write `2d`, `2h`, `2026-11-01` or `2026-11-01T09:05:00Z`";
 
 fn since(text: &str) -> Result<u64, String> {
+    if let Ok(ago) = humantime::parse_duration(text) {
+        let at = SystemTime::now().checked_sub(ago).unwrap_or(SystemTime::UNIX_EPOCH);
+        let since: Duration = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        return Ok(u64::try_from(since.as_millis()).unwrap_or(u64::MAX));
+    }
     // A date means its first moment.
     let date = format!("{text}T00:00:00Z");
-    let at = match humantime::parse_duration(text) {
-        Ok(ago) => SystemTime::now().checked_sub(ago).unwrap_or(SystemTime::UNIX_EPOCH),
-        Err(_) => match moment(text) {
-            Some(at) => at,
-            None => moment(&date).ok_or(SINCE)?,
-        },
-    };
-    let since: Duration = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    Ok(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
-}
-
-/// Parses an RFC 3339 time. Without an offset, it is in UTC.
-fn moment(text: &str) -> Option<SystemTime> {
-    let (time, offset) = match text.len().checked_sub("+01:00".len()).and_then(|at| text.split_at_checked(at)) {
-        Some((time, offset)) if offset.starts_with(['+', '-']) && time.len() > "2026-11-01".len() => (time, offset),
-        _ => return humantime::parse_rfc3339_weak(text).ok(),
-    };
-    let (hours, minutes) = offset.get(1..)?.split_once(':')?;
-    let (hours, minutes): (u64, u64) = (hours.parse().ok()?, minutes.parse().ok()?);
-    let away = Duration::from_secs(3_600 * hours + 60 * minutes);
-    let time = humantime::parse_rfc3339_weak(time).ok()?;
-    if offset.starts_with('+') { time.checked_sub(away) } else { time.checked_add(away) }
+    match parse_moment(text).or_else(|| parse_moment(&date)) {
+        Some(at) => Ok(at),
+        None => Err(SINCE.to_owned()),
+    }
 }
 
 impl RunsListArgs {
@@ -86,6 +82,7 @@ impl RunsListArgs {
             flow: self.flow.clone(),
             since: self.since,
             text: self.text.clone(),
+            labels: self.labels.clone(),
             ..RunFilter::default()
         }
     }
@@ -177,14 +174,14 @@ fn denied(why: &RunError) -> String {
     }
 }
 
-/// What a run waits for, and until when.
-fn wait_text(record: &Record, wait: &OpenWait) -> String {
+/// What a run waits for, and until when. `wake_at`: when it can continue without an answer.
+pub fn wait_text(wake_at: Option<u64>, wait: &OpenWait) -> String {
     let mut parts: Vec<String> = Vec::new();
     parts.extend(named(&wait.waiting));
     if let Some(why) = &wait.stopped {
         parts.push(denied(why));
     }
-    if let Some(at) = wait.due_time(record.wake_at) {
+    if let Some(at) = wait.due_time(wake_at) {
         parts.push(format!("due {}", record::time(at)));
     }
     parts.join(", ")
@@ -196,7 +193,7 @@ fn table(runs: &[Record], waits: &BTreeMap<String, OpenWait>) -> Vec<String> {
         let what = match (&record.error, record.items) {
             (Some((code, _)), _) => code.clone(),
             (None, Some(items)) => items.to_string(),
-            (None, None) => wait_text(record, waits.get(&record.run).unwrap_or(&none)),
+            (None, None) => wait_text(record.wake_at, waits.get(&record.run).unwrap_or(&none)),
         };
         [
             escape_line(&record.run).into_owned(),

@@ -3,7 +3,11 @@
 use clap::Args;
 use trefoil::store::Store as _;
 
+#[cfg(feature = "server")]
+use crate::args::ServerArg;
 use crate::args::StoreArgs;
+#[cfg(feature = "server")]
+use crate::remote;
 use crate::store::{await_store, full_id};
 use crate::{exit, output};
 
@@ -11,12 +15,19 @@ use crate::{exit, output};
 #[derive(Args)]
 pub struct RunsReleaseArgs {
     /// The run's id, its first characters, or `last`
-    run: String,
+    pub run: String,
     #[command(flatten)]
-    store: StoreArgs,
+    pub store: StoreArgs,
+    #[cfg(feature = "server")]
+    #[command(flatten)]
+    pub server: ServerArg,
 }
 
 pub fn run(args: &RunsReleaseArgs) -> Result<u8, u8> {
+    #[cfg(feature = "server")]
+    if args.server.chosen_address(&args.store).is_some() {
+        return Err(remote::refuse_command("runs release", "the lease of a process that is gone expires by itself"));
+    }
     let store = args.store.open_to_change()?;
     let run = await_store(full_id(&*store, &args.run))?;
     match await_store(store.evict_owner(&run))? {

@@ -292,15 +292,19 @@ pub fn stored_steps(
         all.insert("error".to_owned(), error.take());
     }
     let mut steps = trace.get_mut("steps").map(Json::take).unwrap_or_default();
-    if let Some(steps) = steps.as_array_mut() {
-        for step in steps {
-            if let Some(members) = step.as_object_mut() {
-                members.retain(|name, _| STEP.split(' ').any(|known| known == name));
-            }
-        }
-    }
+    keep_step_members(&mut steps);
     all.insert("steps".to_owned(), steps);
     all
+}
+
+/// Takes from the steps of a trace what the JSON of a run does not have.
+pub fn keep_step_members(steps: &mut Json) {
+    let Some(steps) = steps.as_array_mut() else { return };
+    for step in steps {
+        if let Some(members) = step.as_object_mut() {
+            members.retain(|name, _| STEP.split(' ').any(|known| known == name));
+        }
+    }
 }
 
 /// The event that ended a run, if it has ended. An error has its place.

@@ -11,6 +11,8 @@ use trefoil_project::codes::help;
 use trefoil_view::trace::{CalledFailure, OpenWait, SuggestedCommand};
 
 use super::{print_json, print_lines, record, run_history};
+#[cfg(feature = "server")]
+use crate::args::ServerArg;
 use crate::args::{OutputFormat, StoreArgs};
 use crate::run::StepCollector;
 use crate::store::{await_run, await_store, full_id};
@@ -22,12 +24,15 @@ use trefoil_host::waiting_messages::{ANSWER, CONTINUE, answer_commands, answer_n
 #[derive(Args)]
 pub struct RunsShowArgs {
     /// The run's id, its first characters, or `last`
-    run: String,
+    pub run: String,
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    output: OutputFormat,
+    pub output: OutputFormat,
     #[command(flatten)]
-    store: StoreArgs,
+    pub store: StoreArgs,
+    #[cfg(feature = "server")]
+    #[command(flatten)]
+    pub server: ServerArg,
 }
 
 /// Shows a run. reason: the lines in their order.

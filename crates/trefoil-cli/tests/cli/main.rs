@@ -48,6 +48,7 @@ mod inputs;
 #[cfg(unix)]
 mod kept;
 mod kept_limits;
+mod labels;
 #[cfg(unix)]
 mod leaks;
 mod levels;

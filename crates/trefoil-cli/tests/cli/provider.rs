@@ -26,6 +26,8 @@ pub struct Provider {
     usage: fn(&str) -> (usize, usize),
     /// Milliseconds before each answer.
     wait: Arc<AtomicUsize>,
+    /// The requests that wait for their answers, and the most of them at a time.
+    at_once: Arc<(AtomicUsize, AtomicUsize)>,
     /// Instead of repeating the prompt, the answer to a request.
     writes: Option<fn(&Json) -> String>,
 }
@@ -51,8 +53,16 @@ impl Provider {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}/v1", listener.local_addr().unwrap());
         let hangs = Arc::new(AtomicBool::new(true));
-        let provider =
-            Self { address, asked: Arc::default(), hangs, open: Arc::default(), usage, wait: Arc::default(), writes };
+        let provider = Self {
+            address,
+            asked: Arc::default(),
+            hangs,
+            open: Arc::default(),
+            usage,
+            wait: Arc::default(),
+            at_once: Arc::default(),
+            writes,
+        };
         let own = provider.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -89,6 +99,12 @@ impl Provider {
     #[allow(dead_code, reason = "for the tests of workers")]
     pub fn wait_before_answers(&self, wait: Duration) {
         self.wait.store(wait.as_millis() as usize, Ordering::SeqCst);
+    }
+
+    /// The most requests that waited for their answers at the same time.
+    #[allow(dead_code, reason = "for the tests of workers")]
+    pub fn most_at_once(&self) -> usize {
+        self.at_once.1.load(Ordering::SeqCst)
     }
 
     pub fn hang(&self, hangs: bool) {
@@ -131,7 +147,10 @@ impl Provider {
                 asked.push(prompt.clone());
                 before
             };
+            // It does not count while its answer is written: the client may make its next request before this thread goes on.
+            self.at_once.1.fetch_max(self.at_once.0.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
             std::thread::sleep(Duration::from_millis(self.wait.load(Ordering::SeqCst) as u64));
+            self.at_once.0.fetch_sub(1, Ordering::SeqCst);
             if prompt.contains("hang") && self.hangs.load(Ordering::SeqCst) {
                 std::thread::sleep(Duration::from_secs(600));
             }

@@ -181,7 +181,6 @@ fn what_only_reads_leaves_a_store_byte_for_byte() {
         &["plan", "main.yaml"],
         &["store"],
         &["store", "check"],
-        &["store", "migrate"],
         &["store", "backup", "copy.db"],
         &["doctor"],
     ];
@@ -235,7 +234,6 @@ fn what_is_refused_stays_byte_for_byte() {
         &["store", "check"],
         &["store", "backup", "copy.db"],
         &["store", "prune", "--keep", "1d"],
-        &["store", "migrate"],
         &["doctor"],
     ];
     for args in all {

@@ -463,7 +463,7 @@ fn a_worker_ends_if_its_user_lacks_the_rights() {
         ),
     );
     let url = server.local_address(&database).replace("tester@", &format!("{role}@"));
-    worker(&url).exits(2).says(&["denies it to this user: permission denied for table run", "GRANT ALL ON ALL TABLES"]);
+    worker(&url).exits(2).says(&["denies it to this user: permission denied for table", "GRANT ALL ON ALL TABLES"]);
 }
 
 #[cfg(feature = "postgres")]

@@ -17,7 +17,7 @@ use crate::refusal::{cannot_start, refuse_store};
 use crate::run::StopSignals;
 use crate::words::count_of;
 use crate::{exit, output};
-use lines::WorkerLines;
+pub use lines::WorkerLines;
 use trefoil_host::worker::{RunWorker, StopRequests, WorkerEnd, WorkerEngines, WorkerError, WorkerLimits};
 
 /// How many runs a worker works on at a time by default. More runs than model calls would only keep them from other workers.

@@ -24,7 +24,7 @@ fn commands_and_options_that_a_page_mentions_exist() {
                 let all = mentioned.get(1).unwrap().as_str();
                 let mut words = all.split_whitespace();
                 let mut command = words.next().unwrap().to_owned();
-                if let ("runs" | "store" | "secrets", Some(inner)) = (&*command, words.next())
+                if let ("runs" | "store" | "secrets" | "keys", Some(inner)) = (&*command, words.next())
                     && inner.chars().all(|char| char.is_ascii_lowercase())
                 {
                     command = format!("{command} {inner}");

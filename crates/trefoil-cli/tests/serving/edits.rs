@@ -1,0 +1,98 @@
+//! Manifests are edited while they are served.
+
+use std::time::Duration;
+
+use serde_json::{Value as Json, json};
+
+use crate::scene::{CHAIN, Process, Scene, chain, eventually};
+
+/// How a flow stands.
+fn flow(server: &Process, name: &str) -> Option<Json> {
+    let reply = server.get(&format!("/api/v1/flows/{name}"));
+    if reply.status == 404 { None } else { Some(reply.is(200).json()) }
+}
+
+fn result(server: &Process, n: &str) -> Json {
+    let run = server.start(&chain(n));
+    server.until(&run, "completed")["result"].take()
+}
+
+#[test]
+fn an_edit_that_does_not_load_changes_nothing_until_it_is_repaired() {
+    let scene = Scene::new();
+    let server = scene.serve(&[]);
+    // A mistake in a step; YAML that is none; no manifest any more; an empty file, as some editors write it first.
+    let broken = [
+        CHAIN.replace("kind: llm", "kind: lm"),
+        CHAIN.replace("steps:", "stepz:"),
+        "id: [main".to_owned(),
+        CHAIN.replace("kind: sequential", "kind: sequental"),
+        "hello".to_owned(),
+        String::new(),
+    ];
+    for (n, text) in broken.iter().enumerate() {
+        eprintln!("edit {n}");
+        scene.folder.write("flows/main.yaml", text);
+        eventually(&format!("nobody says what is wrong with {text:?}: {}", scene.log()), || {
+            flow(&server, "main").unwrap()["state"] == "stale"
+        });
+        let checks = server.get("/api/v1/flows/main/checks").is(200).json();
+        let edit = checks["edit"].as_array().unwrap();
+        assert!(edit.iter().any(|found| found["severity"] == "error"), "{text:?}: {checks}");
+        assert_eq!(result(&server, &format!("stale {n}")), format!("third second first stale {n} slowly now"));
+        // Repaired, in the same file.
+        scene.folder.write("flows/main.yaml", CHAIN.replace("slowly now", &format!("slowly {n}")));
+        eventually(&format!("the repair of {text:?} is not served: {}", scene.log()), || {
+            flow(&server, "main").unwrap()["state"] == "ready"
+        });
+        assert_eq!(result(&server, &format!("repaired {n}")), format!("third second first repaired {n} slowly {n}"));
+        assert_eq!(server.get("/api/v1/flows/main/checks").json()["edit"], Json::Null);
+        scene.folder.write("flows/main.yaml", CHAIN);
+        eventually("the original is not served again", || {
+            server.get("/api/v1/flows/main/graph?format=mermaid").status == 200
+                && result(&server, &format!("original {n} {}", chance())).as_str().unwrap().ends_with("now")
+        });
+    }
+}
+
+/// Another text each time, because every prompt of a test is different.
+fn chance() -> u32 {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    NEXT.fetch_add(1, Ordering::SeqCst)
+}
+
+#[test]
+fn a_file_that_is_written_in_two_steps_and_one_that_is_removed() {
+    let scene = Scene::new();
+    let server = scene.serve(&[]);
+    scene.folder.write("flows/new.yaml", "");
+    std::thread::sleep(Duration::from_millis(1_500));
+    assert!(flow(&server, "new").is_none());
+    scene.folder.write("flows/new.yaml", CHAIN.replace("id: main", "id: new"));
+    eventually(&format!("a new file is not served: {}", scene.log()), || flow(&server, "new").is_some());
+    let run = server.start(&json!({ "flow": "new", "input": { "n": "new" } }));
+    server.until(&run, "completed");
+    std::fs::remove_file(scene.folder.path().join("flows/new.yaml")).unwrap();
+    eventually("a removed file is served", || flow(&server, "new").is_none());
+    // Its runs can still be seen.
+    assert_eq!(server.run(&run)["flow"], "new");
+    assert!(flow(&server, "main").is_some());
+}
+
+#[test]
+fn a_run_keeps_the_program_with_which_it_has_started() {
+    let scene = Scene::new();
+    let mut server = scene.serve(&[]);
+    let run = server.start(&chain("hang"));
+    eventually("it does not call", || !scene.provider.asked().is_empty());
+    scene.folder.write("flows/main.yaml", CHAIN.replace("third {{", "edited {{"));
+    eventually("the edit is not served", || {
+        result(&server, &format!("edit {}", chance())).as_str().unwrap().starts_with("edited")
+    });
+    // Also when another server continues it.
+    server.kill();
+    scene.provider.hang(false);
+    let server = scene.serve_at(server.address.port(), &[]);
+    assert_eq!(server.until(&run, "completed")["result"], "third second first hang slowly now");
+}
