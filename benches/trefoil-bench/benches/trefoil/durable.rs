@@ -341,7 +341,7 @@ async fn all_wait(calls: &AtomicUsize, runs: usize) {
 }
 
 /// The resident memory of this process in bytes.
-fn resident() -> u64 {
+pub fn resident() -> u64 {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * 4096
 }

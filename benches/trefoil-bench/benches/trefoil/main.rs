@@ -15,6 +15,7 @@ mod load;
 mod machine;
 mod manifests;
 mod race;
+mod serve;
 mod store;
 mod table;
 mod templates;
@@ -36,12 +37,16 @@ const PARTS: &[Part] = &[
     ("store", store::races),
     ("durable", durable::races),
     ("lists", lists::races),
+    ("serve", serve::races),
     ("tools", tools::races),
 ];
 
 fn main() {
     if let Ok(kept) = std::env::var(durable::WAITING) {
         return durable::wait(&kept);
+    }
+    if std::env::var_os(serve::WAITING).is_some() {
+        return serve::wait();
     }
     if std::env::var_os(tools::SERVER).is_some() {
         return tools::serve();

@@ -62,6 +62,7 @@ fn program(kind: StepKind) -> Program {
         entry: FlowId(0),
         hash: 0,
         missing_agents: Vec::new(),
+        client_tools: Vec::new(),
     };
     Program::new(parts).unwrap()
 }
