@@ -94,6 +94,9 @@ pub trait Store: Send + Sync {
     async fn renew_leases(&self, leases: Vec<Lease>, until: u64) -> StoreResult<Vec<String>>;
     /// Releases a run, unless another process has claimed it since.
     async fn release_run(&self, lease: &Lease) -> StoreResult<()>;
+    /// Releases the runs of an owner except those that it still holds: it has lost track of the others when the store failed. Returns
+    /// their number.
+    async fn release_others(&self, owner: &str, held: Vec<String>) -> StoreResult<usize>;
     /// Releases runs whose processes have ended or whose leases have expired, so that they are [`Status::Interrupted`], as whoever reads
     /// their records sees anyway. Returns their number. Deletes results that have waited for [`UNSEEN_MS`](crate::UNSEEN_MS), and some documents that have expired.
     async fn reclaim_runs(&self, now: u64) -> StoreResult<usize>;
@@ -237,6 +240,9 @@ impl<T: Store + ?Sized> Store for Arc<T> {
     }
     async fn release_run(&self, lease: &Lease) -> StoreResult<()> {
         T::release_run(self, lease).await
+    }
+    async fn release_others(&self, owner: &str, held: Vec<String>) -> StoreResult<usize> {
+        T::release_others(self, owner, held).await
     }
     async fn reclaim_runs(&self, now: u64) -> StoreResult<usize> {
         T::reclaim_runs(self, now).await

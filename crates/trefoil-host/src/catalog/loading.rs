@@ -89,18 +89,13 @@ impl<'b> LoadingFlows<'b> {
     /// Says why a target does not load, and keeps its last version.
     fn add_broken(&mut self, target: &LoadTarget, report: LoadReport, watch: &dyn CatalogWatch) {
         self.note_files(&report.files);
-        let mut new: Vec<Diagnostic> = Vec::new();
-        for finding in &report.diagnostics {
-            if self.shown.insert(finding_identity(finding, &report.files)) {
-                new.push(finding.clone());
-            }
-        }
-        if !new.is_empty() {
-            watch.take_notice(CatalogNotice::Findings(&new, &report.files));
-        }
         let findings = FoundErrors::new(report.files, report.diagnostics);
         let last = self.before.flow_of_target(target);
-        watch.take_notice(CatalogNotice::NotLoaded { target, kept: last.is_some() });
+        let said_before = self.before.findings_about(target).map(finding_identities);
+        if said_before != Some(finding_identities(&findings)) {
+            self.report_findings(&findings, watch);
+            watch.take_notice(CatalogNotice::NotLoaded { target, kept: last.is_some() });
+        }
         let Some(last) = last else {
             self.snapshot.broken.push(BrokenTarget { target: target.clone(), findings });
             return;
@@ -115,6 +110,20 @@ impl<'b> LoadingFlows<'b> {
             broken_edit: Some(findings),
             prevented: last.prevented.clone(),
         });
+    }
+
+    /// Shows findings, except those that were shown with another target.
+    fn report_findings(&mut self, findings: &FoundErrors, watch: &dyn CatalogWatch) {
+        let files = findings.source_files();
+        let mut new: Vec<Diagnostic> = Vec::new();
+        for finding in findings.found_diagnostics() {
+            if self.shown.insert(finding_identity(finding, files)) {
+                new.push(finding.clone());
+            }
+        }
+        if !new.is_empty() {
+            watch.take_notice(CatalogNotice::Findings(&new, files));
+        }
     }
 
     /// The files of a folder that were manifests before and are not found now. An editor writes a file in two steps, or a mistake
@@ -149,6 +158,11 @@ impl<'b> LoadingFlows<'b> {
             self.files.insert(path);
         }
     }
+}
+
+fn finding_identities(findings: &FoundErrors) -> Vec<String> {
+    let files = findings.source_files();
+    findings.found_diagnostics().iter().map(|finding| finding_identity(finding, files)).collect()
 }
 
 /// What is the same in two findings that say the same.

@@ -98,6 +98,25 @@ impl CatalogSnapshot {
         self.flows.iter().map(|offered| &*offered.name).collect()
     }
 
+    /// Whether the files of all flows say the same as those of another moment.
+    fn has_same_sources(&self, other: &Self) -> bool {
+        let is_same = |(one, other): (&Arc<CatalogFlow>, &Arc<CatalogFlow>)| {
+            let (loaded, earlier) = (one.flow.loaded_target(), other.flow.loaded_target());
+            let same_texts = loaded.source_hashes() == earlier.source_hashes() && loaded.texts == earlier.texts;
+            one.name == other.name && same_texts && one.broken_edit.is_some() == other.broken_edit.is_some()
+        };
+        self.flows.len() == other.flows.len() && self.flows.iter().zip(&other.flows).all(is_same)
+    }
+
+    /// What is wrong with the files of a target, if they do not load.
+    fn findings_about(&self, target: &LoadTarget) -> Option<&FoundErrors> {
+        let broken = self.broken.iter().find(|broken| broken.target == *target);
+        match broken {
+            Some(broken) => Some(&broken.findings),
+            None => self.flow_of_target(target)?.broken_edit.as_ref(),
+        }
+    }
+
     /// Adds a flow under its name, or under its name and a number if another one has it.
     fn add_flow(&mut self, mut offered: CatalogFlow) -> &CatalogFlow {
         let plain = offered.name.clone();
@@ -190,21 +209,14 @@ impl FlowCatalog {
 
     /// The flows in their current state: loads them again if files have changed. Reads the disk.
     pub fn current_snapshot(&self) -> Arc<CatalogSnapshot> {
-        let (before, changed) = {
+        let (before, is_changed) = {
             let state = lock(&self.state);
-            let mut changed = Vec::new();
-            for (path, stamp) in &state.seen {
-                if file_access::read_stamp(path) != *stamp {
-                    changed.push(path.clone());
-                }
-            }
-            (state.snapshot.clone(), changed)
+            let is_changed = state.seen.iter().any(|(path, stamp)| file_access::read_stamp(path) != *stamp);
+            (state.snapshot.clone(), is_changed)
         };
-        if changed.is_empty() {
+        if !is_changed {
             return before;
         }
-        // Other files come and go in a folder: the store of the runs, for example.
-        let may_be_others = changed.iter().all(|path| file_access::is_folder(path));
         let loaded = self.source.load(false, &before).unwrap_or_default();
         let snapshot = {
             let mut state = lock(&self.state);
@@ -213,7 +225,8 @@ impl FlowCatalog {
             state.set_others(others);
             state.snapshot.clone()
         };
-        if !may_be_others || snapshot.flow_names() != before.flow_names() {
+        // Other files come and go in a folder: the store of the runs, for example.
+        if !snapshot.has_same_sources(&before) {
             self.source.watch.take_notice(CatalogNotice::FlowsChanged(&snapshot.flow_names()));
         }
         snapshot

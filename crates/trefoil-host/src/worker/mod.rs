@@ -47,6 +47,8 @@ pub struct WorkerLimits {
     pub per_flow: Option<usize>,
     /// Whether to stop when no run waits.
     pub once: bool,
+    /// Whether it goes on when the store is replaced or unusable, and waits for it to come back: it is part of a server.
+    pub outlasts_store: bool,
     /// How long the work in progress may take to end when the worker is stopped.
     pub drain: Duration,
 }
@@ -175,7 +177,7 @@ impl RunWorker {
         loop {
             let idle = match self.claim_runs().await {
                 Ok(idle) => idle,
-                Err(error) if error.is_temporary() => {
+                Err(error) if error.is_temporary() || self.limits.outlasts_store => {
                     self.watch.take_event(WorkerEvent::StoreUnavailable(&error));
                     false
                 }
@@ -209,7 +211,8 @@ impl RunWorker {
         let room = self.limits.concurrency.saturating_sub(self.under_way.len());
         if room > 0 {
             let time = Instant::now();
-            let mut except = Vec::new();
+            // A run that has just been suspended can be claimed before its end here is known.
+            let mut except: Vec<String> = self.under_way.keys().cloned().collect();
             for (run, (until, _)) in &self.elsewhere {
                 if *until > time {
                     except.push(run.clone());

@@ -286,6 +286,33 @@ async fn reclaimed(store: &dyn Store) -> Result<(), String> {
     equal(&seen().await?, &(Status::Interrupted, 3, 1, 0), "a run that was given back")
 }
 
+/// An owner that has lost track of a run, because the store failed, gives it back and keeps what it holds.
+pub async fn lost_track(store: &dyn Store) -> Result<(), String> {
+    let now = store.clock().wall_ms();
+    for (run, owner) in [("lost-1", "forgetful"), ("lost-2", "forgetful"), ("lost-3", "forgetful"), ("lost-4", "other")]
+    {
+        let begun = begin_run(store, run, "lost", now).await?;
+        require_success(store.release_run(&begun).await, "releasing")?;
+        let lease = require_success(store.claim_run(run, claim(owner, now, now + 20_000)).await, "claiming")?;
+        require_success(store.append_batch(&lease, batch(&[entry(1, scheduled("a"))])?).await, "appending")?;
+    }
+    let released = require_success(store.release_others("forgetful", vec!["lost-2".to_owned()]).await, "releasing")?;
+    equal(&released, &2, "the number of released runs")?;
+    for (run, status) in [
+        ("lost-1", Status::Interrupted),
+        ("lost-2", Status::Running),
+        ("lost-3", Status::Interrupted),
+        ("lost-4", Status::Running),
+    ] {
+        let record = require_success(store.record(run).await, "reading a record")?;
+        equal(&record.status, &status, run)?;
+    }
+    let next =
+        require_success(store.claim_run("lost-1", claim("next", now, now + 20_000)).await, "claiming a lost run")?;
+    require_success(store.release_run(&next).await, "releasing")?;
+    Ok(())
+}
+
 /// Whoever looks at a run sees that no process works on it any more, before anybody records that.
 pub async fn looked_at(store: &dyn Store) -> Result<(), String> {
     use crate::list::RunFilter;

@@ -54,7 +54,8 @@ pub async fn check_store(store: Arc<dyn Store>) -> Result<(), String> {
 
 /// Whoever looks sees that leases have expired: for stores that cannot know whether a process lives.
 pub async fn expired_leases(store: Arc<dyn Store>) -> Result<(), String> {
-    leases::looked_at(&*store).await
+    leases::looked_at(&*store).await?;
+    leases::lost_track(&*store).await
 }
 
 /// Fails with a description of the requirement.

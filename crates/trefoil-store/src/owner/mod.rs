@@ -5,6 +5,7 @@
 
 mod inbox;
 mod inbox_messages;
+mod lost_runs;
 mod store_limits;
 
 use std::collections::BTreeMap;
@@ -29,6 +30,7 @@ use trefoil_runtime::locks::lock;
 
 pub use inbox::StoreInbox;
 use inbox_messages::{OwnerInbox, PAUSE};
+use lost_runs::LostRuns;
 use store_limits::OwnerPermits;
 pub use store_limits::StoreLimits;
 
@@ -49,6 +51,8 @@ pub struct Owner {
     inbox: OwnerInbox,
     permits: OwnerPermits,
     renewing: AtomicBool,
+    /// Runs that this process owns in the store and does not hold.
+    lost: LostRuns,
     /// Tasks that are releasing runs, or giving permits back.
     leaving: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -104,6 +108,7 @@ impl Owner {
             inbox: OwnerInbox::default(),
             permits: OwnerPermits::default(),
             renewing: AtomicBool::new(false),
+            lost: LostRuns::default(),
             leaving: Mutex::default(),
         })
     }
@@ -148,7 +153,7 @@ impl Owner {
         // acquired.
         self.lock_held().insert(run.to_owned(), OwnedRunState::Beginning);
         let hold = LeasedRun { owner: self.clone(), run: run.to_owned() };
-        let claimed = self.store.claim_run(run, self.claim()).await;
+        let claimed = self.lost.watch_claim(self.store.claim_run(run, self.claim())).await;
         self.lock_held().remove(run);
         match claimed {
             Ok(lease) => {
@@ -166,7 +171,8 @@ impl Owner {
         let claim = Claim { failed: false, ..self.claim() };
         // If this process stood still, its leases have expired and nobody else may have claimed their runs: it still works on them.
         share.except.extend(self.lock_held().keys().cloned());
-        let leases = self.store.claim_some(claim, share).await?;
+        let _claiming = self.lost.begin_claims().await;
+        let leases = self.lost.watch_claim(self.store.claim_some(claim, share)).await?;
         let mut held = self.lock_held();
         let holds = leases.into_iter().map(|lease| {
             let run = lease.run.clone();
@@ -223,12 +229,10 @@ impl Owner {
             }
             Err(new) => {
                 let now = self.clock.wall_ms();
-                let created = self
-                    .store
-                    .create_run(NewRun { claim: Some(self.claim()), batch, now, run: run.to_owned(), ..new })
-                    .await;
+                let new = NewRun { claim: Some(self.claim()), batch, now, run: run.to_owned(), ..new };
+                let created = self.lost.watch_claim(self.store.create_run(new)).await;
                 let mut held = self.lock_held();
-                // If it could not be created, this process does not own it.
+                // If it could not be created, this process does not hold it.
                 held.remove(run);
                 match created? {
                     Some(lease) if !ends => held.insert(run.to_owned(), OwnedRunState::Leased(lease)),
@@ -287,16 +291,16 @@ impl Owner {
     fn let_go(&self, run: &str) {
         self.inbox.forget_run(run);
         let (Some(held), Ok(runtime)) = (self.lock_held().remove(run), Handle::try_current()) else { return };
-        let (store, run, claim) = (self.store.clone(), run.to_owned(), self.claim());
+        let (store, run, claim, lost) = (self.store.clone(), run.to_owned(), self.claim(), self.lost.clone());
         self.spawn_leaving(&runtime, async move {
             let lease = match held {
                 OwnedRunState::Leased(lease) => Ok(lease),
                 // Its first append or claim was in progress, so this process does not know the lease.
-                OwnedRunState::Beginning => store.claim_run(&run, claim).await,
+                OwnedRunState::Beginning => lost.watch_claim(store.claim_run(&run, claim)).await,
                 OwnedRunState::New(_) => return,
             };
             if let Ok(lease) = lease {
-                let _ = store.release_run(&lease).await;
+                let _ = lost.watch_claim(store.release_run(&lease)).await;
             }
         });
     }
@@ -352,6 +356,17 @@ impl Owner {
         let are_renewed = leases.is_empty() || self.store.renew_leases(leases, self.lease_end()).await.is_ok();
         self.permits.renew_all(&*self.store, self.lease_end()).await && are_renewed
     }
+
+    /// Releases the runs that it owns in the store without holding them. Returns whether the store has recorded that.
+    async fn release_lost(&self) -> bool {
+        let Some(_turn) = self.lost.begin_release().await else { return true };
+        let held = self.lock_held().keys().cloned().collect();
+        let released = self.store.release_others(&self.name, held).await.is_ok();
+        if !released {
+            self.lost.suspect_loss();
+        }
+        released
+    }
 }
 
 impl OwnedRunState {
@@ -365,10 +380,16 @@ impl OwnedRunState {
 
 async fn renew(owner: Weak<Owner>, pause: Duration) {
     let mut next = pause;
+    let Some(lost) = owner.upgrade().map(|owner| owner.lost.clone()) else { return };
     loop {
-        tokio::time::sleep(next).await;
+        tokio::select! {
+            () = tokio::time::sleep(next) => {}
+            // Not at once: the store that has failed may fail again.
+            () = lost.wait_loss() => tokio::time::sleep(pause.min(RENEW_AGAIN)).await,
+        }
         let Some(owner) = owner.upgrade() else { return };
         let began = Instant::now();
+        owner.release_lost().await;
         // After an outage, leases are renewed at once, and for their whole time: others may already wait for them.
         let renewed = owner.renew_all().await && began.elapsed() < pause;
         next = if renewed { pause } else { pause.min(RENEW_AGAIN) };

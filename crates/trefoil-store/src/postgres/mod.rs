@@ -289,6 +289,11 @@ impl Store for PostgresStore {
         with_session!(self, |s, _| [lease] runs::release_run(s, &lease))
     }
 
+    async fn release_others(&self, owner: &str, held: Vec<String>) -> StoreResult<usize> {
+        let owner = owner.to_owned();
+        with_session!(self, |s, _| [owner, held] runs::release_others(s, &owner, &held))
+    }
+
     async fn reclaim_runs(&self, now: u64) -> StoreResult<usize> {
         with_session!(self, |s, _| [] async {
             removal::old_results(s, now).await?;

@@ -361,6 +361,16 @@ pub async fn release_run(s: &mut PostgresSession, lease: &Lease) -> PostgresResu
     if row.try_get(0)? { notify_available(s).await } else { Ok(()) }
 }
 
+/// Releases the runs of an owner except these.
+pub async fn release_others(s: &mut PostgresSession, owner: &str, held: &[String]) -> PostgresResult<usize> {
+    let held: Vec<_> = held.iter().map(|run| text(run)).collect();
+    let freed = s.execute_statement(concat!(free!(), "WHERE owner = $1 AND id <> ALL($2)"), &[&owner, &held]).await?;
+    if freed > 0 {
+        notify_available(s).await?;
+    }
+    Ok(usize::try_from(freed).unwrap_or(usize::MAX))
+}
+
 /// Releases runs whose leases have expired.
 pub async fn reclaim_runs(s: &mut PostgresSession, now: u64) -> PostgresResult<usize> {
     let free = concat!(

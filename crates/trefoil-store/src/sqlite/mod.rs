@@ -265,6 +265,16 @@ impl Store for SqliteStore {
         released
     }
 
+    async fn release_others(&self, owner: &str, held: Vec<String>) -> StoreResult<usize> {
+        let owner = owner.to_owned();
+        let released =
+            self.writer()?.write(CommitThread::There, move |c| runs::release_others(c, &owner, &held)).await?;
+        if released > 0 {
+            self.work.notify_one();
+        }
+        Ok(released)
+    }
+
     async fn reclaim_runs(&self, now: u64) -> StoreResult<usize> {
         let mut taken = 0;
         self.expire_results(now).await?;

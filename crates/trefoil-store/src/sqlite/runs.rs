@@ -250,3 +250,10 @@ pub fn release_runs_of(c: &Connection, owner: &str, before: Option<u64>) -> Sqli
         .execute(params![owner, before.map(int)])?;
     Ok(taken)
 }
+
+/// Releases the runs of an owner except these.
+pub fn release_others(c: &Connection, owner: &str, held: &[String]) -> SqliteResult<usize> {
+    let free = format!("UPDATE run SET {FREE} WHERE owner = ?1 AND id NOT IN (SELECT value FROM json_each(?2))");
+    let held = serde_json::Value::from(held).to_string();
+    Ok(c.prepare_cached(&free)?.execute(params![owner, held])?)
+}

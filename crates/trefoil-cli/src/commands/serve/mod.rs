@@ -199,6 +199,7 @@ impl ServeCommandArgs {
             concurrency: usize::from(self.concurrency),
             per_flow: None,
             once: false,
+            outlasts_store: true,
             drain: Duration::from_secs(self.drain.into()),
         };
         let options = self.host.run_options(&self.store, self.read.no_config);

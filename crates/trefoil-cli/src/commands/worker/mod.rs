@@ -88,6 +88,7 @@ pub fn run(args: &WorkerCommandArgs) -> Result<u8, u8> {
         concurrency: usize::from(concurrency),
         per_flow,
         once: args.once,
+        outlasts_store: false,
         drain: Duration::from_secs(args.drain.into()),
     };
     let options = args.host.run_options(&args.store, args.no_config);
