@@ -91,6 +91,11 @@ impl Told {
             tries += 1;
             match request.send(server) {
                 Ok(reply) if reply.status == 201 => return Some(reply.json()["run"].as_str().unwrap().to_owned()),
+                // The store may have it nevertheless.
+                Ok(reply) if key.is_none() && reply.json()["code"] == "STORE_UNAVAILABLE" => {
+                    self.unknown.fetch_add(1, Ordering::SeqCst);
+                    return None;
+                }
                 // Nothing of it was acknowledged.
                 Ok(reply) => drop(reply.is(503)),
                 Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {}

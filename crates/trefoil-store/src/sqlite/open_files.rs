@@ -21,6 +21,8 @@ struct OpenFileState {
     file: Option<DiskFileId>,
     log: Option<DiskFileId>,
     bytes: u64,
+    /// Whether the last look failed.
+    is_lost: bool,
 }
 
 /// What identifies a file, whatever its name. Without such numbers, only its existence counts.
@@ -40,9 +42,24 @@ impl DiskFileId {
 }
 
 impl OpenFileCheck {
+    /// Before a commit: fails if the files were lost at the last look and have not come back. Only the first commit after a loss is
+    /// done and fails; those after it are not even begun.
+    pub fn check_lost(&self, c: &Connection, file: &StoreFile, page: u32) -> StoreResult<()> {
+        if lock(&self.0).is_lost { self.check_files(c, file, page) } else { Ok(()) }
+    }
+
     /// Fails if the files of the store are not those of the first look any more.
     pub fn check_files(&self, c: &Connection, file: &StoreFile, page: u32) -> StoreResult<()> {
         let mut seen = lock(&self.0);
+        let found = seen.look_at_files(c, file, page);
+        seen.is_lost = found.is_err();
+        found
+    }
+}
+
+impl OpenFileState {
+    fn look_at_files(&mut self, c: &Connection, file: &StoreFile, page: u32) -> StoreResult<()> {
+        let seen = self;
         let replaced = || StoreError::Replaced { path: file.path.clone() };
         let metadata = std::fs::metadata(&file.path).map_err(|_| replaced())?;
         let log_metadata = std::fs::metadata(file.wal_path()).ok();

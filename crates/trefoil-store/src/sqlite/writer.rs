@@ -223,6 +223,7 @@ impl WriterState {
             Err(TryLockError::WouldBlock) => return Err(work),
         };
         let done = tokio::task::block_in_place(|| {
+            self.files.check_lost(&c, &self.file, PAGE)?;
             let done = transaction(&c, work).map_err(|fault| fault.at_file(&self.file))?;
             self.files.check_files(&c, &self.file, PAGE)?;
             Ok(done)
@@ -278,7 +279,9 @@ impl WriterState {
     fn group(&self, mut jobs: Vec<Box<dyn WriteJob>>) -> bool {
         let lazy = jobs.iter().all(|job| job.job_kind() == WriteJobKind::Lazy);
         let c = self.lock_connection();
+        let found = self.files.check_lost(&c, &self.file, PAGE);
         let kept = match jobs.as_mut_slice() {
+            _ if found.is_err() => found,
             [one] if one.job_kind() == WriteJobKind::Alone => one.run_work(&c, &self.file),
             jobs if lazy => self.lazily(&c, |c| run_together(c, jobs, &self.file)),
             jobs => transaction(&c, |c| run_together(c, jobs, &self.file)).map_err(|fault| fault.at_file(&self.file)),
