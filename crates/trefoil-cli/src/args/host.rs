@@ -10,7 +10,7 @@ use trefoil_machine::AnswerSender;
 use trefoil_machine::journal::GivenPermissions;
 use trefoil_machine::step_path::split_value;
 use trefoil_models::ModelTimeLimits;
-use trefoil_project::settings::{FlowRule, Settings};
+use trefoil_project::settings::{ServedFlowRule, Settings};
 use trefoil_runtime::{OnUnknown, RecoveryPolicy};
 
 use super::{ModelArgs, StoreArgs};
@@ -91,7 +91,7 @@ impl HostArgs {
 
     /// The same for flows of others, each with the rights that `[serve.flows]` gives it. `around`: the rules of the folder that is served.
     /// `grants`: whether rules may allow commands that are not allowed to all flows.
-    pub fn for_flows(&self, settings: &Settings, around: &[FlowRule], grants: bool) -> Engine {
+    pub fn for_flows(&self, settings: &Settings, around: &[ServedFlowRule], grants: bool) -> Engine {
         let engine = self.without_people(Engine::new(), settings);
         let mut rights = FlowRights {
             rules: settings.flow_rules.clone(),

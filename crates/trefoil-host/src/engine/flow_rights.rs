@@ -11,7 +11,7 @@ use trefoil_check::words::toml_key;
 use trefoil_ir::ToolKind;
 use trefoil_machine::CommandRequest;
 use trefoil_project::secrets::AllowedVariables;
-use trefoil_project::settings::FlowRule;
+use trefoil_project::settings::ServedFlowRule;
 use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::{CommandHost, CommandOutput, RunError, ToolError, ToolHost, ToolRefusal, ToolRequest, ToolSpec};
 use trefoil_template::Value;
@@ -24,10 +24,10 @@ use super::{Engine, EngineParts};
 #[derive(Clone, Default)]
 pub struct FlowRights {
     /// The rules in the settings that this engine has.
-    pub rules: Vec<FlowRule>,
+    pub rules: Vec<ServedFlowRule>,
     /// The rules of the folder that is served. They hold for all flows that are served there, but allow commands only to those that have
     /// its settings.
-    pub around: Vec<FlowRule>,
+    pub around: Vec<ServedFlowRule>,
     /// Whether flows may run commands that have no rule about it.
     pub commands: bool,
     /// What runs the commands of flows whose rule allows them. `None`: rules allow none.
@@ -66,7 +66,7 @@ fn table_name(flow: &str) -> String {
     format!("`[serve.flows.{}]`", toml_key(flow))
 }
 
-fn of_flow<'r>(rules: &'r [FlowRule], flow: &str) -> Option<&'r FlowRule> {
+fn of_flow<'r>(rules: &'r [ServedFlowRule], flow: &str) -> Option<&'r ServedFlowRule> {
     rules.iter().find(|rule| rule.flow == flow)
 }
 
@@ -77,7 +77,7 @@ impl Engine {
     }
 
     /// The same with rules that only forbid.
-    pub(crate) fn with_rules_around(self, rules: Vec<FlowRule>) -> Self {
+    pub(crate) fn with_rules_around(self, rules: Vec<ServedFlowRule>) -> Self {
         let Some(rights) = &self.parts.rights else { return self };
         if rules.is_empty() {
             return self;
@@ -137,7 +137,7 @@ impl EngineParts {
 
     fn hold_commands(&mut self, rights: &FlowRights, flow: &str) {
         let is_forbidden =
-            |rules: &[FlowRule]| matches!(of_flow(rules, flow), Some(rule) if rule.commands == Some(false));
+            |rules: &[ServedFlowRule]| matches!(of_flow(rules, flow), Some(rule) if rule.commands == Some(false));
         let is_first = self.held.flows.is_empty();
         let is_granted = matches!(of_flow(&rights.rules, flow), Some(rule) if rule.commands == Some(true));
         let why = if is_forbidden(&rights.rules) || is_forbidden(&rights.around) {

@@ -13,7 +13,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use trefoil_check::words::{in_argument, in_input, server_as_tool, toml_key};
-use trefoil_ir::{OnTimeout, Program, StepId, StepKind, ToolCall, ToolKind, walk};
+use trefoil_ir::{OnTimeout, Program, Step, StepId, StepKind, ToolCall, ToolKind, walk};
 use trefoil_machine::step_path::{StepPlace, without_wrong_mark};
 use trefoil_machine::text::script_line;
 use trefoil_runtime::{ToolHost, ToolRefusal};
@@ -112,6 +112,10 @@ pub fn run_preflight(program: &Program, host: &HostOffer<'_>) -> Vec<Diagnostic>
     let uncalled = uncalled_steps(program, host.embedded);
     for (_, id) in walk::reachable_steps(program, program.entry) {
         let step = &program.steps[id];
+        if let Some(finding) = find_missing_right(step, host, uncalled.contains(&id)) {
+            found.push(finding);
+            continue;
+        }
         match &step.kind {
             StepKind::Refused(refused) => found.push(
                 Diagnostic::new_error(
@@ -121,12 +125,6 @@ pub fn run_preflight(program: &Program, host: &HostOffer<'_>) -> Vec<Diagnostic>
                 )
                 .with_help(refused.message.to_string()),
             ),
-            StepKind::Tool(call) if !uncalled.contains(&id) && (host.refused)(call).is_some() => {
-                if let Some(ToolRefusal { why, help }) = (host.refused)(call) {
-                    let help = format!("review what the flow does with it, then {help}");
-                    found.push(Diagnostic::new_error(TOOL, step.origin, why).with_help(help));
-                }
-            }
             StepKind::Tool(call)
                 if call.kind == ToolKind::Python
                     && !uncalled.contains(&id)
@@ -170,13 +168,6 @@ pub fn run_preflight(program: &Program, host: &HostOffer<'_>) -> Vec<Diagnostic>
                     }
                 }
             }
-            StepKind::Command(call) if !host.commands => {
-                let script = script_line(&call.script, call.arguments.len());
-                let message = format!("this step runs the shell command `{script}`, {}", host.commands_fault());
-                found.push(
-                    Diagnostic::new_error(COMMAND, step.origin, message).with_help(host.allow("command", "commands")),
-                );
-            }
             _ => {}
         }
     }
@@ -190,6 +181,23 @@ pub fn run_preflight(program: &Program, host: &HostOffer<'_>) -> Vec<Diagnostic>
     }
     people(program, host, &mut found);
     found
+}
+
+/// A command that may not run, or a tool that the flow may not use. `uncalled`: no step comes to it.
+fn find_missing_right(step: &Step, host: &HostOffer<'_>, uncalled: bool) -> Option<Diagnostic> {
+    match &step.kind {
+        StepKind::Command(call) if !host.commands => {
+            let script = script_line(&call.script, call.arguments.len());
+            let message = format!("this step runs the shell command `{script}`, {}", host.commands_fault());
+            Some(Diagnostic::new_error(COMMAND, step.origin, message).with_help(host.allow("command", "commands")))
+        }
+        StepKind::Tool(call) if !uncalled => {
+            let ToolRefusal { why, help } = (host.refused)(call)?;
+            let help = format!("review what the flow does with it, then {help}");
+            Some(Diagnostic::new_error(TOOL, step.origin, why).with_help(help))
+        }
+        _ => None,
+    }
 }
 
 /// The calls of local tools that a run can come to, each with its step's place. `embedded`: as in [`HostOffer`].

@@ -15,7 +15,7 @@ const KEYS: &str = "`commands`, `hosts`, `tools`, `env`";
 
 /// What a flow may do on a server. What is not set is as for other flows.
 #[derive(Debug, Clone)]
-pub struct FlowRule {
+pub struct ServedFlowRule {
     /// The name of the flow.
     pub flow: String,
     /// Whether it may run commands and Python functions.
@@ -40,7 +40,7 @@ struct RulePlace {
     of_project: bool,
 }
 
-impl FlowRule {
+impl ServedFlowRule {
     fn for_flow(flow: &str) -> Self {
         let flow = flow.to_owned();
         Self { flow, commands: None, hosts: None, tools: None, env: None, places: Vec::new() }
@@ -71,7 +71,7 @@ impl SettingsReading<'_> {
         for (key, value) in flows {
             let flow: &str = key.get_ref();
             let of_project = self.found.settings.of_project;
-            let mut rule = FlowRule::for_flow(flow);
+            let mut rule = ServedFlowRule::for_flow(flow);
             rule.places.push(RulePlace { at: self.to_location(key.span()), tool: None, of_project });
             if let Err((at, why)) = self.read_flow_rule(&mut rule, value) {
                 self.report_wrong_value(at, &format!("invalid `[serve.flows.{flow}]`: {why}"));
@@ -85,7 +85,7 @@ impl SettingsReading<'_> {
         }
     }
 
-    fn read_flow_rule(&self, rule: &mut FlowRule, value: &TableEntry<'_>) -> Result<(), WrongValue> {
+    fn read_flow_rule(&self, rule: &mut ServedFlowRule, value: &TableEntry<'_>) -> Result<(), WrongValue> {
         for (key, value) in read_table(value)? {
             match &**key.get_ref() {
                 "commands" => match value.get_ref().as_bool() {

@@ -35,7 +35,7 @@ use crate::secrets::SecretSources;
 use crate::shell::CommandShell;
 use crate::target::LoadTarget;
 
-pub use flow_rules::FlowRule;
+pub use flow_rules::ServedFlowRule;
 pub use providers::DeclaredProvider;
 pub use retention::{KeepRule, keep_size, keep_time};
 pub(crate) use tools::{read_supplied_tools, supplied_servers};
@@ -95,7 +95,7 @@ pub struct Settings {
     /// `[serve] env`: the variables of the environment that flows may read on a server.
     pub served_env: Vec<String>,
     /// `[serve.flows]`: what single flows may do on a server.
-    pub flow_rules: Vec<FlowRule>,
+    pub flow_rules: Vec<ServedFlowRule>,
     /// `[limits]`: the number of concurrent model calls, and their rate.
     pub limits: Option<HostLimits>,
     /// `[run] reserve`: the amount that cost limits reserve for a call.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use trefoil_project::settings::{self, FlowRule, Settings};
+use trefoil_project::settings::{self, ServedFlowRule, Settings};
 use trefoil_store::Owner;
 
 use crate::args::{DurabilityArg, HostArgs, StoreArgs, UnknownArg};
@@ -67,7 +67,7 @@ pub fn run(args: &WorkerCommandArgs) -> Result<u8, u8> {
         Some(unknown) => unknown.recovery_policy(),
         None => settings.recovery,
     };
-    let engine = |settings: &Settings, around: &[FlowRule], grants: bool| {
+    let engine = |settings: &Settings, around: &[ServedFlowRule], grants: bool| {
         args.host.for_flows(settings, around, grants).recovery_policy(recovery).with_owner(owner.clone())
     };
     // Other runs have the settings of the user only: whoever can write to the store decides what they do.
