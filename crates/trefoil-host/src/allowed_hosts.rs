@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use trefoil_check::semantic::text_pieces::{TextPiece, expression_pieces};
 use trefoil_ir::{Program, StepId, StepKind, ToolCall, ToolKind, ValueExpression, walk};
 use trefoil_syntax::Diagnostic;
-use trefoil_tools::guard::GuardedClient;
+use trefoil_tools::guard::{GuardedClient, HttpFault};
 
 /// A host that an HTTP tool may not call, or an MCP server may not be at.
 pub const NOT_ALLOWED: &str = "host-not-allowed";
@@ -35,15 +35,15 @@ pub fn refused_hosts(
         // Values of the environment and secrets anywhere in the request are sent to this host.
         let discloses = !walk::holes_of(step).is_empty();
         let checked = if discloses { client.may_disclose(&origin) } else { client.check_url(&origin) };
-        if let Err(why) = checked
+        if let Err(fault) = checked
             && reported.insert((step.origin, origin.clone()))
         {
             let name = match origin.split_once("://") {
                 Some((_, rest)) => rest.trim_end_matches('/'),
                 None => origin.trim_end_matches('/'),
             };
-            let text = why.to_string();
-            let why = match why.refusal_reason() {
+            let text = fault.to_string();
+            let why = match fault.refusal_reason() {
                 // The advice comes below.
                 Some((why, _)) => why,
                 None => &*text,
@@ -53,9 +53,10 @@ pub fn refused_hosts(
                 _ => &call.name,
             };
             let message = format!("`{called}` cannot be called: {why}");
-            let help = match library {
-                true => format!("review the tool, then allow `{name}` in the rules of `Engine::http`"),
-                false => format!(
+            let help = match (&fault, library) {
+                (HttpFault::Restricted { help, .. }, _) => format!("review the tool, then {help}"),
+                (_, true) => format!("review the tool, then allow `{name}` in the rules of `Engine::http`"),
+                (_, false) => format!(
                     "review the tool, then pass `--allow-host {name}`, or set `allow` under `[http]` in your settings"
                 ),
             };

@@ -1,14 +1,16 @@
 //! What a run may use and do here.
 
+use std::sync::Arc;
+
 use clap::{Args, ValueEnum};
 use trefoil::http::AllowedHost;
 use trefoil_host::command::RunOptions;
-use trefoil_host::engine::Engine;
+use trefoil_host::engine::{CommandGrant, Engine, FlowRights};
 use trefoil_machine::AnswerSender;
 use trefoil_machine::journal::GivenPermissions;
 use trefoil_machine::step_path::split_value;
 use trefoil_models::ModelTimeLimits;
-use trefoil_project::settings::Settings;
+use trefoil_project::settings::{ServedFlowRule, Settings};
 use trefoil_runtime::{OnUnknown, RecoveryPolicy};
 
 use super::{ModelArgs, StoreArgs};
@@ -85,6 +87,24 @@ impl HostArgs {
             engine = engine.commands(settings.command_shell()).python(settings.python.clone());
         }
         engine
+    }
+
+    /// The same for flows of others, each with the rights that `[serve.flows]` gives it. `around`: the rules of the folder that is served.
+    /// `grants`: whether rules may allow commands that are not allowed to all flows.
+    pub fn for_flows(&self, settings: &Settings, around: &[ServedFlowRule], grants: bool) -> Engine {
+        let engine = self.without_people(Engine::new(), settings);
+        let mut rights = FlowRights {
+            rules: settings.flow_rules.clone(),
+            around: around.to_vec(),
+            commands: self.allow_command || settings.commands,
+            grant: None,
+        };
+        if grants && settings.grants_commands() {
+            trefoil_project::shell::adopt_orphans();
+            let commands = Arc::new(settings.command_shell());
+            rights.grant = Some(CommandGrant { commands, python: settings.python.clone() });
+        }
+        engine.flow_rights(rights)
     }
 }
 

@@ -16,6 +16,7 @@ mod journal;
 mod keys;
 mod killed;
 mod outage;
+mod rights;
 mod scene;
 mod several;
 mod watcher;

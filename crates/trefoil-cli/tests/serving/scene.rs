@@ -163,6 +163,19 @@ impl Scene {
         ran.out.trim().to_owned()
     }
 
+    /// Starts a server that refuses to start, and returns why.
+    pub fn refuse(&self, args: &[&str]) -> String {
+        let ran = crate::world::finish(self.command(&[&["serve", "flows", "--port", "0"], args].concat()));
+        ran.exits(2);
+        ran.err
+    }
+
+    /// The settings of the project, which the user trusts.
+    pub fn project(&self, text: &str) {
+        self.folder.write("flows/trefoil.toml", text);
+        self.say(&["trust", "flows"]);
+    }
+
     /// A key with these options.
     pub fn key(&self, name: &str, options: &[&str]) -> String {
         self.say(&[&["keys", "add", name], options].concat())

@@ -280,7 +280,7 @@ impl FlowTools {
         if limited && limits.cost_micro.is_none() {
             limits.cost_micro = Some(u64::MAX);
         }
-        Some((tool.flow.clone(), self.engine_with(parts)))
+        Some((tool.flow.clone(), self.engine_with(parts).for_flow(tool.flow.name())))
     }
 
     /// The input of the run that a call starts. `None`: the tool is not a flow, or its flow does not take these arguments.

@@ -9,6 +9,7 @@ use trefoil_runtime::ports::{NoTools, Secret, Secrets};
 use trefoil_template::HoleKind;
 use trefoil_tools::{CommandTools, HttpTools, PythonTools};
 
+use super::flow_rights::restrict_tools;
 use super::flow_tools::FlowTools;
 use super::tools::ToolHosts;
 use super::{AnswersFrom, Engine};
@@ -56,7 +57,7 @@ impl RunHosts {
         // Calls of these tools are the same in every run of this engine.
         let before = all.clone();
         if let Some(flows) = flows.clone() {
-            all.push(flows.tool_host());
+            all.push(restrict_tools(&engine.parts, flows.tool_host()));
         }
         let mut hosts = Self {
             tools: Arc::new(NoTools),
@@ -78,10 +79,11 @@ impl RunHosts {
         }
         // Without models nothing runs, but what else is missing is reported, too.
         hosts.world(engine, from.is_some_and(is_rehearsal), secrets, &mut all);
-        match all.as_slice() {
-            [] => {}
-            [only] => hosts.tools = only.clone(),
-            _ => hosts.tools = Arc::new(ToolHosts(all)),
+        let no_python = parts.command_refusal().cloned();
+        match (all.as_slice(), &no_python) {
+            ([], None) => {}
+            ([only], None) => hosts.tools = only.clone(),
+            _ => hosts.tools = Arc::new(ToolHosts { hosts: all, no_python }),
         }
         hosts
     }
@@ -103,7 +105,8 @@ impl RunHosts {
                 self.holes.extend(environment.list_holes());
                 self.credentials.extend(environment.credential_variables());
             }
-            all.push(Arc::new(CommandTools::new(settings.tools.iter().cloned(), secrets.clone())));
+            let programs = Arc::new(CommandTools::new(settings.tools.iter().cloned(), secrets.clone()));
+            all.push(restrict_tools(&engine.parts, programs));
         }
         if let Some(python) = &parts.python {
             self.holes.extend(python.environment.list_holes());
@@ -119,7 +122,7 @@ impl RunHosts {
             let client = http.as_ref().map(|http| http.guarded_client().clone());
             let servers = Arc::new(trefoil_tools::McpTools::new(settings.mcp.iter().cloned(), client, secrets.clone()));
             self.servers = Some(servers.clone());
-            all.push(servers);
+            all.push(restrict_tools(&engine.parts, servers));
         }
         if let Some(http) = http {
             all.push(http);

@@ -3,6 +3,7 @@
 mod answers_from;
 mod event_sinks;
 mod flow_calls;
+mod flow_rights;
 mod flow_tools;
 mod hosts;
 mod models;
@@ -29,16 +30,19 @@ use trefoil_tools::PythonSettings;
 
 use crate::reuse::{EarlierRuns, ReuseRequest};
 use trefoil_project::error::BoxError;
+use trefoil_project::secrets::AllowedVariables;
 use trefoil_project::settings::Settings;
 
 pub use answers_from::AnswersFrom;
 pub(crate) use event_sinks::{EventReader, combine_sinks as all_sinks};
+pub use flow_rights::{CommandGrant, FlowRights};
 pub(crate) use flow_tools::FlowTools;
 pub use models::AnswerSource;
 pub(crate) use models::{chosen_models, program_of};
 pub use obstacles::add_findings;
 pub use ready_run::ReadyRun;
 
+use flow_rights::HeldRights;
 use flow_tools::FlowHost;
 use models::EngineCache;
 use tools::ToolClosures;
@@ -119,8 +123,12 @@ struct EngineParts {
     journal: Option<Arc<dyn Journal>>,
     clock: Option<Arc<dyn Clock>>,
     secrets: Option<Arc<dyn Secrets>>,
-    /// The variables of the environment that flows may read; `None`: all.
-    allowed_env: Option<Vec<String>>,
+    /// The variables of the environment that flows may read, if not all.
+    allowed_env: Vec<AllowedVariables>,
+    /// What single flows may do.
+    rights: Option<Arc<FlowRights>>,
+    /// The rules that hold for its runs.
+    held: HeldRights,
     events: Vec<Arc<dyn EventSink>>,
     seed: Option<u64>,
     random: Option<Arc<dyn Random>>,
@@ -334,7 +342,8 @@ impl Engine {
     /// Lets flows read only these variables of the environment. Default: all, because whoever starts a run here has them anyway. For
     /// servers, whose flows run for others.
     pub fn allow_environment(self, names: Vec<String>) -> Self {
-        self.with_parts(|parts| parts.allowed_env = Some(names))
+        let (who, setting) = ("flows".to_owned(), "`[serve] env`".to_owned());
+        self.with_parts(|parts| parts.allowed_env = vec![AllowedVariables { names, who, setting }])
     }
     /// Adds a watcher that receives the events of every run, in addition to the run's handle. May be called more than
     /// once.

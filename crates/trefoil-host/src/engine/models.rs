@@ -186,11 +186,18 @@ pub(super) struct EngineCache {
     registry: OnceLock<Registry>,
     /// Connections and tokens, and the same if only allowed hosts are called.
     http: [OnceLock<Arc<HttpTools>>; 2],
+    /// Those of flows that may call only some hosts, by the name of the flow.
+    restricted: Mutex<HashMap<String, Arc<EngineCache>>>,
     /// By flow. Entries of dropped flows are removed when the next one is added.
     flows: Mutex<HashMap<usize, (WeakFlow, Arc<PreparedFlow>)>>,
 }
 
 impl EngineCache {
+    /// The results for a flow that may call only some hosts.
+    pub fn for_restricted(&self, flow: &str) -> Arc<EngineCache> {
+        lock(&self.restricted).entry(flow.to_owned()).or_default().clone()
+    }
+
     /// The prepared flow, computed at its first run.
     pub fn prepared_flow(&self, parts: &EngineParts, flow: &Flow) -> Result<Arc<PreparedFlow>, Vec<Diagnostic>> {
         let key = flow.identity_address();

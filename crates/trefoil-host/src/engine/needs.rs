@@ -7,8 +7,8 @@ use std::sync::Arc;
 use trefoil_ir::{Program, Step, StepId, StepKind, ToolCall, ToolKind};
 use trefoil_machine::{Flags, Reserve, RunSpec};
 use trefoil_models::{NonDefaultAddress, Scripted};
-use trefoil_runtime::ModelProvider;
 use trefoil_runtime::ports::{EnvFile, Secrets};
+use trefoil_runtime::{ModelProvider, ToolRefusal};
 use trefoil_syntax::{Diagnostic, DiagnosticLabel, FileId, FindingSeverity, Location};
 use trefoil_template::HoleKind;
 use trefoil_tools::PythonTools;
@@ -91,6 +91,8 @@ impl RunNeeds {
             rehearsal,
             embedded: is_embedded(aimed.as_deref()),
             library: !parts.has_settings,
+            no_commands: parts.command_refusal(),
+            refused: &|call| if resumes || parts.submits { None } else { refused_tool(parts, &hosts, call) },
         };
         let unscripted = matches!(answers_from, Some(AnswersFrom::Script(_))) && script.is_none();
         for lack in run_preflight(&loaded.program, &host) {
@@ -184,6 +186,14 @@ fn missing_program(parts: &EngineParts, hosts: &RunHosts, call: &ToolCall) -> Op
         }
     }
     None
+}
+
+/// Why the flow may not use a tool of the settings, or a server. A list of a server's tools is asked for even if a script has some of them.
+fn refused_tool(parts: &EngineParts, hosts: &RunHosts, call: &ToolCall) -> Option<ToolRefusal> {
+    if !call.name.is_empty() && hosts.is_before(&call.name, &call.kind) {
+        return None;
+    }
+    parts.tool_refusal(&call.name, &call.kind)
 }
 
 /// The hosts that the program's own requests need and that are not allowed.

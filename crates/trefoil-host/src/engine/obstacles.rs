@@ -69,19 +69,20 @@ impl Engine {
         let mut found = FoundErrors::new(flow.loaded_target().files.clone(), Vec::new());
         // Most flows call no Python and no flows, and then nothing else is looked up.
         let calls_others = !local_calls(program, false).is_empty();
+        let engine = &self.for_flow(flow.name());
         // Whoever runs it elsewhere has others.
-        if self.parts.python.is_none()
-            || self.parts.submits
+        if engine.parts.python.is_none()
+            || engine.parts.submits
             || !calls_others && modules_of(program, &|_| true).is_empty()
         {
             return found;
         }
         let trials = {
-            let needs = RunNeeds::of_flow(self, flow, None);
+            let needs = RunNeeds::of_flow(engine, flow, None);
             let mut around = found.clone();
             let files = around.source_files().iter().map(|(id, _)| id).collect();
-            let own = needs.module_trial(self, flow, (files, None));
-            let beneath = needs.check_called_flows(self, flow, &mut around).trials;
+            let own = needs.module_trial(engine, flow, (files, None));
+            let beneath = needs.check_called_flows(engine, flow, &mut around).trials;
             found = FoundErrors::new(around.source_files().clone(), Vec::new());
             let mut trials = Vec::from_iter(own);
             trials.extend(beneath);

@@ -80,6 +80,7 @@ impl ReadyRun {
     /// Prepares a run of a flow. Returns everything that is missing as an error.
     // reason: a third of it is the list of the fields.
     pub(super) fn new(engine: &Engine, flow: &Flow) -> std::result::Result<Self, FoundErrors> {
+        let engine = &engine.for_flow(flow.name());
         let parts = &*engine.parts;
         if let Err(fault) = check_labels(&parts.labels) {
             return Err(FoundErrors::without_file(&fault.to_string(), fault.help_text()));
@@ -104,7 +105,7 @@ impl ReadyRun {
         let ports = Ports {
             models,
             tools: hosts.tools.clone(),
-            commands: parts.commands.clone(),
+            commands: parts.command_host(),
             humans: Arc::new(PreparedAnswers::new(
                 &flow.loaded_target().program,
                 (&parts.answers, parts.answer_sender.clone()),

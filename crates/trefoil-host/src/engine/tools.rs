@@ -103,18 +103,22 @@ impl ToolHost for ToolClosures {
 }
 
 /// Several tool hosts; the first one that offers a tool calls it.
-pub(super) struct ToolHosts(pub Vec<Arc<dyn ToolHost>>);
+pub(super) struct ToolHosts {
+    pub hosts: Vec<Arc<dyn ToolHost>>,
+    /// Why Python functions may not run, if that is due to what the flow may do.
+    pub no_python: Option<ToolRefusal>,
+}
 
 impl ToolHosts {
     fn offering_host(&self, request: &ToolRequest) -> Option<&Arc<dyn ToolHost>> {
-        self.0.iter().find(|host| host.offers_tool(&request.name, &request.kind))
+        self.hosts.iter().find(|host| host.offers_tool(&request.name, &request.kind))
     }
 }
 
 #[async_trait]
 impl ToolHost for ToolHosts {
     fn offers_tool(&self, name: &str, kind: &ToolKind) -> bool {
-        self.0.iter().any(|host| host.offers_tool(name, kind))
+        self.hosts.iter().any(|host| host.offers_tool(name, kind))
     }
     async fn call_tool(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
         match self.offering_host(request) {
@@ -125,7 +129,7 @@ impl ToolHost for ToolHosts {
     /// If several tools have the same name, the first one is used.
     async fn list_tools(&self, at: CallSite<'_>, kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
         let mut all: Vec<ToolSpec> = Vec::new();
-        for host in &self.0 {
+        for host in &self.hosts {
             for tool in host.list_tools(at, kind).await? {
                 if all.iter().all(|have| have.name != tool.name) {
                     all.push(tool);
@@ -152,12 +156,14 @@ impl ToolHost for ToolHosts {
                 }
             }
             let function = function.join(".");
-            return Some(ToolRefusal {
-                why: format!("it calls the Python function `{function}`, and commands are not allowed in this run"),
-                help: "allow them with `--allow-command`".to_owned(),
-            });
+            let (why, help) = match &self.no_python {
+                Some(refusal) => (&*refusal.why, &*refusal.help),
+                None => ("commands are not allowed in this run", "allow them with `--allow-command`"),
+            };
+            let why = format!("it calls the Python function `{function}`, and {why}");
+            return Some(ToolRefusal { why, help: help.to_owned() });
         }
-        let host = self.0.iter().find(|host| host.offers_tool(name, kind))?;
+        let host = self.hosts.iter().find(|host| host.offers_tool(name, kind))?;
         host.tool_refusal(name, kind, arguments)
     }
 }
@@ -199,7 +205,8 @@ mod tests {
         };
         let both = ToolSample { lists: vec!["broken", "echo", "other"], ..sample.clone() };
         let alone: Arc<dyn ToolHost> = Arc::new(second.clone());
-        let together: Arc<dyn ToolHost> = Arc::new(ToolHosts(vec![Arc::new(first), Arc::new(second)]));
+        let together: Arc<dyn ToolHost> =
+            Arc::new(ToolHosts { hosts: vec![Arc::new(first), Arc::new(second)], no_python: None });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         for (host, sample) in [(alone, sample), (together, both)] {
             assert_eq!(runtime.block_on(check_tools(host, &sample)), Ok(()));

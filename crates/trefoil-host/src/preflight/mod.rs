@@ -13,10 +13,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use trefoil_check::words::{in_argument, in_input, server_as_tool, toml_key};
-use trefoil_ir::{OnTimeout, Program, StepId, StepKind, ToolCall, ToolKind, walk};
+use trefoil_ir::{OnTimeout, Program, Step, StepId, StepKind, ToolCall, ToolKind, walk};
 use trefoil_machine::step_path::{StepPlace, without_wrong_mark};
 use trefoil_machine::text::script_line;
-use trefoil_runtime::ToolHost;
+use trefoil_runtime::{ToolHost, ToolRefusal};
 use trefoil_syntax::{Diagnostic, FindingSeverity, Location, suggestions};
 
 use crate::answers::{HumanQuestion, QuestionTrial, answers_question, find_questions, match_questions};
@@ -38,6 +38,8 @@ pub const MISSING_TOOL: &str = "missing-tool";
 pub const MISSING_PROGRAM: &str = "missing-program";
 /// A command without permission.
 pub const COMMAND: &str = "command-not-allowed";
+/// A tool that the flow may not use.
+pub const TOOL: &str = "tool-not-allowed";
 /// A secret among the arguments of a process or of a flow.
 pub const IN_ARGUMENT: &str = "secret-in-argument";
 /// A question without anybody to answer it.
@@ -79,14 +81,27 @@ pub struct HostOffer<'h> {
     pub embedded: bool,
     /// Whether the library is embedded in another program: advice then names methods of the engine instead of options and settings.
     pub library: bool,
+    /// Why the flow may run no commands, if that is due to its own rights.
+    pub no_commands: Option<&'h ToolRefusal>,
+    /// Why the flow may not use a tool, if that is due to its own rights.
+    pub refused: &'h dyn Fn(&ToolCall) -> Option<ToolRefusal>,
 }
 
 impl HostOffer<'_> {
     /// How to allow commands, or functions.
     fn allow(&self, what: &str, method: &str) -> String {
-        match self.library {
-            true => format!("review the {what}, then allow it with `Engine::{method}`"),
-            false => format!("review the {what}, then pass `--allow-command`"),
+        match (self.no_commands, self.library) {
+            (Some(refusal), _) => format!("review the {what}, then {}", refusal.help),
+            (None, true) => format!("review the {what}, then allow it with `Engine::{method}`"),
+            (None, false) => format!("review the {what}, then pass `--allow-command`"),
+        }
+    }
+
+    /// Why there are no commands, and no functions.
+    fn commands_fault(&self) -> String {
+        match self.no_commands {
+            Some(refusal) => format!("and {}", refusal.why),
+            None => "which is off by default".to_owned(),
         }
     }
 }
@@ -97,6 +112,10 @@ pub fn run_preflight(program: &Program, host: &HostOffer<'_>) -> Vec<Diagnostic>
     let uncalled = uncalled_steps(program, host.embedded);
     for (_, id) in walk::reachable_steps(program, program.entry) {
         let step = &program.steps[id];
+        if let Some(finding) = find_missing_right(step, host, uncalled.contains(&id)) {
+            found.push(finding);
+            continue;
+        }
         match &step.kind {
             StepKind::Refused(refused) => found.push(
                 Diagnostic::new_error(
@@ -115,8 +134,9 @@ pub fn run_preflight(program: &Program, host: &HostOffer<'_>) -> Vec<Diagnostic>
                     continue;
                 }
                 let message = format!(
-                    "this step runs the Python function `{}`, which is off by default",
-                    modules::function_of(call)
+                    "this step runs the Python function `{}`, {}",
+                    modules::function_of(call),
+                    host.commands_fault()
                 );
                 let help = format!("{}{}", host.allow("function", "python"), or_script(call, host));
                 found.push(Diagnostic::new_error(COMMAND, step.origin, message).with_help(help));
@@ -148,13 +168,6 @@ pub fn run_preflight(program: &Program, host: &HostOffer<'_>) -> Vec<Diagnostic>
                     }
                 }
             }
-            StepKind::Command(call) if !host.commands => {
-                let script = script_line(&call.script, call.arguments.len());
-                let message = format!("this step runs the shell command `{script}`, which is off by default");
-                found.push(
-                    Diagnostic::new_error(COMMAND, step.origin, message).with_help(host.allow("command", "commands")),
-                );
-            }
             _ => {}
         }
     }
@@ -168,6 +181,23 @@ pub fn run_preflight(program: &Program, host: &HostOffer<'_>) -> Vec<Diagnostic>
     }
     people(program, host, &mut found);
     found
+}
+
+/// A command that may not run, or a tool that the flow may not use. `uncalled`: no step comes to it.
+fn find_missing_right(step: &Step, host: &HostOffer<'_>, uncalled: bool) -> Option<Diagnostic> {
+    match &step.kind {
+        StepKind::Command(call) if !host.commands => {
+            let script = script_line(&call.script, call.arguments.len());
+            let message = format!("this step runs the shell command `{script}`, {}", host.commands_fault());
+            Some(Diagnostic::new_error(COMMAND, step.origin, message).with_help(host.allow("command", "commands")))
+        }
+        StepKind::Tool(call) if !uncalled => {
+            let ToolRefusal { why, help } = (host.refused)(call)?;
+            let help = format!("review what the flow does with it, then {help}");
+            Some(Diagnostic::new_error(TOOL, step.origin, why).with_help(help))
+        }
+        _ => None,
+    }
 }
 
 /// The calls of local tools that a run can come to, each with its step's place. `embedded`: as in [`HostOffer`].

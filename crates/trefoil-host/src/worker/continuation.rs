@@ -54,7 +54,7 @@ async fn continued(
     if let Some(why) = project.why_not() {
         watch.take_event(WorkerEvent::ProjectIgnored { run: &run, why });
     }
-    let engine = if project.is_around(&engines.folder) { &engines.of_project } else { &engines.own };
+    let engine = engines.for_project(store, &stored, &project).await?;
     let ready = engine.as_begun(&stored).ready_again(&stored, &[]).await?;
     let mut begun = ready.resume_held(hold)?;
     watch.take_event(WorkerEvent::RunBegun { run: &run, flow: &stored.started.program.flow });

@@ -35,6 +35,9 @@ const LATEST: Duration = Duration::from_secs(3_600);
 /// How long runs may take to stop normally after they were interrupted.
 const GRACE: Duration = Duration::from_secs(10);
 
+/// More than the depth of calls of flows.
+const MOST_CALLERS: usize = 100;
+
 /// Requests that come within this time are one.
 const ONE_REQUEST: Duration = Duration::from_millis(500);
 
@@ -70,12 +73,37 @@ impl WorkerEngines {
     /// # Errors
     ///
     /// The run cannot be read.
-    pub async fn for_stored_run(&self, run: &str) -> Result<(&Engine, StoredRun), Error> {
+    pub async fn for_stored_run(&self, run: &str) -> Result<(Engine, StoredRun), Error> {
         let store = self.of_project.kept_runs()?;
         let stored = StoredRun::read_run(&*store, run).await?;
         let project = StoredProject::of_worker(&*store, &stored, &self.folder).await?;
-        let engine = if project.is_around(&self.folder) { &self.of_project } else { &self.own };
-        Ok((engine, stored))
+        Ok((self.for_project(&*store, &stored, &project).await?, stored))
+    }
+
+    /// The same of a run that was read. A run that was called may do what those may that have called it.
+    async fn for_project(
+        &self,
+        store: &dyn Store,
+        stored: &StoredRun,
+        project: &StoredProject,
+    ) -> Result<Engine, Error> {
+        let mut engine = match project.is_around(&self.folder) {
+            true => self.of_project.clone(),
+            // Of the settings of another project, only what they forbid holds.
+            false => self.own.clone().with_rules_around(project.settings(false).settings.flow_rules),
+        };
+        let mut callers = Vec::new();
+        let mut above = store.record(&stored.started.run).await?.parent;
+        while let Some(caller) = above.take() {
+            // A caller that was deleted says nothing.
+            let Ok(record) = store.record(&caller).await else { break };
+            callers.push(record.flow);
+            above = if callers.len() < MOST_CALLERS { record.parent } else { None };
+        }
+        for flow in callers.iter().rev() {
+            engine = engine.for_flow(flow);
+        }
+        Ok(engine)
     }
 }
 

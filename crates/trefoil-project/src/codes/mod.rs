@@ -58,6 +58,7 @@ pub const CODES: &[CodePage] = &[
     not_started("nobody-to-ask", include_str!("not_started/nobody_to_ask.md")),
     not_started("secret-in-argument", include_str!("not_started/secret_in_argument.md")),
     not_started("secret-in-input", include_str!("not_started/secret_in_input.md")),
+    not_started("tool-not-allowed", include_str!("not_started/tool_not_allowed.md")),
     not_started("unknown-bound", include_str!("not_started/unknown_bound.md")),
     not_started("unknown-price", include_str!("not_started/unknown_price.md")),
     not_started("untrusted-project", include_str!("not_started/untrusted_project.md")),

@@ -45,13 +45,24 @@ pub struct SecretSources {
     pub command: Vec<String>,
 }
 
+/// Variables of the environment that flows may read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AllowedVariables {
+    /// Their names.
+    pub names: Vec<String>,
+    /// Who may read no others.
+    pub who: String,
+    /// The setting that names them.
+    pub setting: String,
+}
+
 /// `env.NAME` from the environment, and `secrets.NAME` from the sources of this module.
 pub struct OperatorSecrets {
     env: EnvSecrets,
     sources: SecretSources,
     vault: Option<SecretVault>,
-    /// The variables that flows may read; `None`: all.
-    allowed_env: Option<Vec<String>>,
+    /// The variables that flows may read: those that all of these allow.
+    allowed_env: Vec<AllowedVariables>,
     /// The results of lookups, so that a command asks the user only once.
     known: Mutex<HashMap<String, FoundSecret>>,
 }
@@ -62,21 +73,18 @@ type FoundSecret = Result<Option<Secret>, String>;
 impl OperatorSecrets {
     /// Adds these sources to those named by the environment.
     pub fn new(env: EnvSecrets, sources: SecretSources) -> Self {
-        Self { env, sources, vault: SecretVault::of_user(), allowed_env: None, known: Mutex::default() }
+        Self { env, sources, vault: SecretVault::of_user(), allowed_env: Vec::new(), known: Mutex::default() }
     }
 
-    /// Lets flows read only these variables of the environment (A18: on a server, only what the operator allows).
+    /// Lets flows read only the variables of the environment that all of these allow (A18: on a server, only what the operator allows).
     #[must_use]
-    pub fn with_allowed_env(self, allowed_env: Option<Vec<String>>) -> Self {
+    pub fn with_allowed_env(self, allowed_env: Vec<AllowedVariables>) -> Self {
         Self { allowed_env, ..self }
     }
 
-    /// Whether flows may read a variable of the environment.
-    fn allows_variable(&self, name: &str) -> bool {
-        match &self.allowed_env {
-            Some(allowed) => allowed.iter().any(|known| known == name),
-            None => true,
-        }
+    /// What does not allow flows to read a variable of the environment.
+    fn find_refusal(&self, name: &str) -> Option<&AllowedVariables> {
+        self.allowed_env.iter().find(|allowed| !allowed.names.iter().any(|known| known == name))
     }
 
     fn find(&self, name: &str) -> FoundSecret {
@@ -112,17 +120,19 @@ impl OperatorSecrets {
 impl Secrets for OperatorSecrets {
     fn get(&self, kind: HoleKind, name: &str) -> Option<Secret> {
         if kind == HoleKind::Env {
-            return if self.allows_variable(name) { self.env.get(kind, name) } else { None };
+            return if self.find_refusal(name).is_none() { self.env.get(kind, name) } else { None };
         }
         self.cached_secret(name).ok().flatten()
     }
 
     fn find_problem(&self, kind: HoleKind, name: &str) -> Option<String> {
         match kind {
-            HoleKind::Env if !self.allows_variable(name) => Some(format!(
-                "on this server, flows may not read it; the operator allows it with `[serve] env = [\"{name}\"]`"
-            )),
-            HoleKind::Env => self.env.find_problem(kind, name),
+            HoleKind::Env => match self.find_refusal(name) {
+                Some(AllowedVariables { who, setting, .. }) => {
+                    Some(format!("on this server, {who} may not read it; the operator allows it with {setting}"))
+                }
+                None => self.env.find_problem(kind, name),
+            },
             HoleKind::Secret => self.cached_secret(name).err(),
         }
     }

@@ -6,6 +6,7 @@
 //! limits (read by `load/project.rs`); its other settings are reported and ignored.
 
 mod argv;
+mod flow_rules;
 mod providers;
 mod retention;
 mod tools;
@@ -34,6 +35,7 @@ use crate::secrets::SecretSources;
 use crate::shell::CommandShell;
 use crate::target::LoadTarget;
 
+pub use flow_rules::ServedFlowRule;
 pub use providers::DeclaredProvider;
 pub use retention::{KeepRule, keep_size, keep_time};
 pub(crate) use tools::{read_supplied_tools, supplied_servers};
@@ -92,6 +94,8 @@ pub struct Settings {
     pub command_env: Vec<String>,
     /// `[serve] env`: the variables of the environment that flows may read on a server.
     pub served_env: Vec<String>,
+    /// `[serve.flows]`: what single flows may do on a server.
+    pub flow_rules: Vec<ServedFlowRule>,
     /// `[limits]`: the number of concurrent model calls, and their rate.
     pub limits: Option<HostLimits>,
     /// `[run] reserve`: the amount that cost limits reserve for a call.

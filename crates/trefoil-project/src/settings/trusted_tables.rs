@@ -33,7 +33,7 @@ pub const TABLES: &[(&str, &str)] = &[
     ("run", "let steps run commands, pass them variables, or choose what cost limits reserve"),
     ("limits", "limit the number and rate of model calls"),
     ("store", "delete old runs"),
-    ("serve", "choose what flows may read on a server"),
+    ("serve", "choose what flows may read on a server, and let them run commands"),
     ("recovery", "decide whether commands and tool calls are repeated after a crash"),
 ];
 
@@ -158,6 +158,7 @@ impl SettingsReading<'_> {
                     Ok(names) => self.found.settings.served_env = names,
                     Err((at, why)) => self.report_wrong_value(at, &why),
                 },
+                ("serve", "flows") => self.read_flow_rules(value),
                 ("limits", key) => self.limit(key, at, value),
                 ("store", key) => self.keep(key, at, value),
                 ("recovery", key) => self.recovery(key, at, value),
@@ -409,7 +410,7 @@ impl SettingsReading<'_> {
         self.found.findings.push(Diagnostic::new_error(RULE, at, message).with_help(help));
     }
 
-    fn to_location(&self, span: std::ops::Range<usize>) -> Location {
+    pub(super) fn to_location(&self, span: std::ops::Range<usize>) -> Location {
         Location::new(self.id, Span::new(span.start as u32, span.end as u32))
     }
 }

@@ -249,7 +249,10 @@ impl RunContext {
     pub fn permission_error(&self, activity: &Activity) -> Option<RunError> {
         let tools = &self.ports.tools;
         let refusal = match &activity.request {
-            Request::Command(_) if self.ports.commands.is_none() => None,
+            Request::Command(_) => match &self.ports.commands {
+                Some(commands) => Some(commands.command_refusal()?),
+                None => None,
+            },
             Request::Tool(request) => Some(tools.tool_refusal(&request.name, &request.kind, &request.arguments)?),
             Request::Describe(tool_sources) if self.ports.models.calls_tools() => {
                 Some(tool_sources.iter().find_map(|source| tools.tool_refusal("", &source.kind, &Value::Null))?)
@@ -263,7 +266,7 @@ impl RunContext {
         let mut error = error.at_step(Some(activity.key.clone()), self.step_location(activity));
         if let Request::Command(command) = &activity.request {
             let script = self.masking.mask_text(&script_line(&command.script, command.arguments.len()));
-            error.message = format!("it runs `{script}`, and commands are not allowed in this run");
+            error.message = format!("it runs `{script}`, and {}", error.message);
         }
         Some(error)
     }

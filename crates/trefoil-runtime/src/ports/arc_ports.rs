@@ -76,6 +76,9 @@ impl<T: CommandHost + ?Sized> CommandHost for Arc<T> {
     async fn run_command(&self, at: CallSite<'_>, request: &CommandRequest) -> Result<CommandOutput, ToolError> {
         T::run_command(self, at, request).await
     }
+    fn command_refusal(&self) -> Option<ToolRefusal> {
+        T::command_refusal(self)
+    }
 }
 
 #[async_trait]

@@ -499,6 +499,10 @@ impl ToolError {
 pub trait CommandHost: Send + Sync {
     /// Runs the command to its end; dropping the future kills it and all processes that it started.
     async fn run_command(&self, at: CallSite<'_>, request: &CommandRequest) -> Result<CommandOutput, ToolError>;
+    /// Why this process may not run commands, although another process may. A run that goes on stops before a command.
+    fn command_refusal(&self) -> Option<ToolRefusal> {
+        None
+    }
 }
 
 /// The result of a command.

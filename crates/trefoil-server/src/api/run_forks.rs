@@ -152,8 +152,8 @@ pub async fn fork_run(
     if body.dry_run {
         let store = state.store().clone();
         let preview = match &edited {
-            Some(flow) => preview_edit(engine, store, flow, &request).await?,
-            None => preview_fork(engine, store, &request).await?,
+            Some(flow) => preview_edit(&engine, store, flow, &request).await?,
+            None => preview_fork(&engine, store, &request).await?,
         };
         let preview =
             fork_preview(&preview, &engine.as_begun(&stored).plan_flow(edited.as_ref().unwrap_or(&stored.flow)));
@@ -163,7 +163,7 @@ pub async fn fork_run(
         StartDecision::New(prepared) => prepared,
         StartDecision::Known(known) => return created(&state, &known.run).await,
     };
-    let engine = prepared.limit_engine(engine.clone());
+    let engine = prepared.limit_engine(engine);
     let mut new = match &edited {
         Some(flow) => engine.edit_run(flow, &request).await?,
         None => engine.fork_run(&request).await?,
@@ -184,7 +184,13 @@ async fn created(state: &AppState, run: &str) -> ApiResult<Response> {
 async fn edited_flow(state: &AppState, stored: &StoredRun, files: &BTreeMap<String, String>) -> ApiResult<Flow> {
     let started = &stored.started;
     let loaded = load_edited_program(&**state.store(), &started.run, &started.program, files).await?;
-    Ok(Flow::from(loaded))
+    let (flow, name) = (Flow::from(loaded), &started.program.flow);
+    // What a flow may do, and how much of it, is set by its name.
+    if flow.name() != name {
+        let why = format!("the edited files are those of the flow `{}`, and the run is one of `{name}`", flow.name());
+        return Err(Problem::bad_request(why).with_help("keep the name of the flow, or start a run of the other one"));
+    }
+    Ok(flow)
 }
 
 /// With which run to compare.

@@ -131,7 +131,19 @@ impl GuardedClient {
     pub fn is_allowed_by_name(&self, url: &str) -> bool {
         let Ok(url) = parse_url(url) else { return false };
         let (Some(host), Some(port)) = (url.host(), url.port_or_known_default()) else { return false };
-        self.allows_host(&host, port)
+        self.check_restrictions(&host, port).is_ok() && self.allows_host(&host, port)
+    }
+
+    /// What is restricted to other hosts may not call this one, even if it is allowed.
+    fn check_restrictions(&self, host: &Host<&str>, port: u16) -> Result<(), HttpFault> {
+        for restriction in &self.rules.only {
+            if !restriction.hosts.iter().any(|rule| rule.allows_host(host, port)) {
+                let name = rules::render_host(host, port);
+                let why = format!("{} may not call `{name}`", restriction.who);
+                return Err(HttpFault::Restricted { why, help: format!("add `{name}` to {}", restriction.setting) });
+            }
+        }
+        Ok(())
     }
 
     /// Environment values and secrets may be sent only to hosts that the operator has allowed, because addresses in a
@@ -230,6 +242,7 @@ impl GuardedClient {
         let (Some(host), Some(port)) = (url.host(), url.port_or_known_default()) else {
             return Err(HttpFault::Invalid("a URL must have a host".to_owned()));
         };
+        self.check_restrictions(&host, port)?;
         if self.allows_host(&host, port) {
             return Ok(HostReach::Trusted);
         }
@@ -357,7 +370,7 @@ fn location(from: &Url, response: &reqwest::Response) -> Option<Result<Url, Http
 /// The fault of a request after a redirect: the one before it was sent.
 fn redirected(fault: HttpFault, is_answered: bool) -> HttpFault {
     match fault {
-        HttpFault::Refused(why) | HttpFault::Invalid(why) => {
+        HttpFault::Refused(why) | HttpFault::Restricted { why, .. } | HttpFault::Invalid(why) => {
             HttpFault::Redirected { why: format!("it was redirected, and {why}"), is_answered }
         }
         HttpFault::Unreachable(why) => HttpFault::Broken(format!("it was redirected, and {why}")),

@@ -6,6 +6,14 @@ pub enum HttpFault {
     /// The rules do not allow it. Nothing was sent.
     #[error("{0}")]
     Refused(String),
+    /// A restriction of the rules does not allow it. Nothing was sent.
+    #[error("{why}")]
+    Restricted {
+        /// Why not.
+        why: String,
+        /// How to allow it, as an instruction.
+        help: String,
+    },
     /// A redirect is not followed, or leads to an address that is not called. The first request was sent.
     #[error("{why}")]
     Redirected {
@@ -42,12 +50,13 @@ impl HttpFault {
     pub fn refusal_reason(&self) -> Option<(&str, &str)> {
         match self {
             Self::Refused(text) => Some(text.split_once(ADVICE).unwrap_or((text, ""))),
+            Self::Restricted { why, help } => Some((why, help)),
             _ => None,
         }
     }
 
     /// Whether the server may have received the request and acted on it.
     pub fn may_have_arrived(&self) -> bool {
-        !matches!(self, Self::Refused(_) | Self::Invalid(_) | Self::Unreachable(_))
+        !matches!(self, Self::Refused(_) | Self::Restricted { .. } | Self::Invalid(_) | Self::Unreachable(_))
     }
 }

@@ -20,4 +20,4 @@ pub use address::{NonPublicAddress, check_public};
 pub use client::{GuardedClient, GuardedRequest, HttpAnswer, OpenResponse};
 pub use fault::HttpFault;
 pub use lookup::{HostNameLookup, SystemLookup};
-pub use rules::{AllowedHost, GuardRules, InvalidHost, RequestLimits};
+pub use rules::{AllowedHost, GuardRules, HostRestriction, InvalidHost, RequestLimits};

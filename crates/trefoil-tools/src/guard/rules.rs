@@ -15,8 +15,21 @@ pub struct GuardRules {
     pub ports: Vec<u16>,
     /// Whether only hosts in `allow` may be called.
     pub only_allowed: bool,
+    /// The only hosts that may be called, according to each of these. They allow nothing that is not allowed without them.
+    pub only: Vec<HostRestriction>,
     /// The limits of a call.
     pub limits: RequestLimits,
+}
+
+/// Hosts to which calls are restricted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostRestriction {
+    /// The hosts, as they are written in addresses.
+    pub hosts: Vec<AllowedHost>,
+    /// Who is restricted, for messages.
+    pub who: String,
+    /// The setting that restricts them, for advice.
+    pub setting: String,
 }
 
 /// The limits of one call.

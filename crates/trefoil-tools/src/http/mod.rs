@@ -184,6 +184,7 @@ impl From<HttpFault> for ToolError {
             HttpFault::Refused(why) => {
                 Self::with_advice(why, "call another host, or allow this one with `--allow-host`")
             }
+            HttpFault::Restricted { why, help } => Self::with_advice(why, help),
             HttpFault::Redirected { why, is_answered: true } => Self::UnusableResult { why, help: REDIRECTED },
             HttpFault::Redirected { why, is_answered: false } => Self::with_advice(why, REDIRECTED),
             HttpFault::Invalid(why) => Self::with_advice(why, "fix the URL and the headers of the tool"),

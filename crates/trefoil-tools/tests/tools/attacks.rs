@@ -134,7 +134,7 @@ fn client_at(ports: &[u16], answers: &[&[IpAddr]], allow: &[&str]) -> GuardedCli
         RequestLimits { time: Duration::from_secs(5), connect: Duration::from_millis(300), ..RequestLimits::default() };
     let allow = allow.iter().map(|host| host.parse().unwrap()).collect();
     GuardedClient::with_lookup(
-        GuardRules { allow, ports: ports.to_vec(), limits, only_allowed: false },
+        GuardRules { allow, ports: ports.to_vec(), limits, ..GuardRules::default() },
         Arc::new(lookup),
     )
 }

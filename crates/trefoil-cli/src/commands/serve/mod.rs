@@ -25,6 +25,7 @@ use trefoil_server::{
 };
 use trefoil_server::{TlsAcceptor, build_router, serve_connections, watch_manifests};
 use trefoil_store::{Owner, StoreLimits};
+use trefoil_syntax::{FindingSeverity, SourceFiles};
 
 use self::log_lines::{LogFormat, LogLines};
 use self::stop_signal::{StopSignal, WorkerSignals};
@@ -105,7 +106,9 @@ pub fn run(args: &ServeCommandArgs) -> Result<u8, u8> {
         let why = format!("`{}` is not a folder", args.folder.display());
         return Err(output::report_not_started(&why, Some("name the folder with the manifests")));
     }
-    let settings = accept_settings(settings::find_settings(&args.folder, args.read.no_config))?;
+    let found = settings::find_settings(&args.folder, args.read.no_config);
+    let files = found.files.clone();
+    let settings = accept_settings(found)?;
     raise_file_limit();
     let needs_key = args.require_key || !args.listen.is_loopback();
     let tls = match (&args.tls_cert, &args.tls_key) {
@@ -121,11 +124,12 @@ pub fn run(args: &ServeCommandArgs) -> Result<u8, u8> {
     let runtime = runtime.map_err(|error| cannot_start(&error))?;
     let engine = args.engine_factory(&settings, owner.clone());
     let engines = WorkerEngines {
-        of_project: engine(&settings),
-        own: engine(&settings::load_user_settings()),
+        of_project: engine(&settings, true),
+        own: engine(&settings::load_user_settings(), false),
         folder: args.folder.clone(),
     };
-    let catalog = args.load_catalog(engine)?;
+    let catalog = args.load_catalog(move |settings| engine(settings, true))?;
+    accept_rules(&settings, &catalog, &files)?;
     let (stop, stopping) = StopSignal::new();
     let runs = Runs::new(store);
     let local = LocalRuns::new(RunFeeds::new(runs.clone()), usize::from(args.concurrency));
@@ -157,19 +161,20 @@ pub fn run(args: &ServeCommandArgs) -> Result<u8, u8> {
 }
 
 impl ServeCommandArgs {
-    /// Makes the engine for flows of a project with these settings.
+    /// Makes the engine for flows of a project with these settings. The other argument: whether rules of flows may allow commands.
     fn engine_factory(
         &self,
         settings: &Settings,
         owner: Arc<Owner>,
-    ) -> impl Fn(&Settings) -> Engine + Send + Sync + 'static {
+    ) -> impl Fn(&Settings, bool) -> Engine + Send + Sync + 'static {
         let recovery = match self.unknown {
             Some(unknown) => unknown.recovery_policy(),
             None => settings.recovery,
         };
         let (host, spec) = (self.host.clone(), RunSpec { limits: self.limits.run_limits(), ..RunSpec::NONE });
-        move |settings: &Settings| {
-            let engine = host.without_people(Engine::new(), settings).run_spec(spec);
+        let around = settings.flow_rules.clone();
+        move |settings: &Settings, grants: bool| {
+            let engine = host.for_flows(settings, &around, grants).run_spec(spec);
             engine.recovery_policy(recovery).allow_environment(settings.served_env.clone()).with_owner(owner.clone())
         }
     }
@@ -207,6 +212,19 @@ impl ServeCommandArgs {
         let worker = RunWorker::new(state.owner.clone(), state.engines.clone(), limits, lines);
         worker.with_feeds(state.local.run_feeds().clone())
     }
+}
+
+/// Reports rules for flows and tools that do not exist. A rule that means nothing protects nothing, so the server does not start.
+fn accept_rules(settings: &Settings, catalog: &FlowCatalog, files: &SourceFiles) -> Result<(), u8> {
+    let snapshot = catalog.last_snapshot();
+    let flows: Vec<&str> = snapshot.offered_flows().iter().map(|offered| offered.flow.name()).collect();
+    let found = settings.find_unknown_rules(&flows, !snapshot.broken_targets().is_empty());
+    if found.is_empty() {
+        return Ok(());
+    }
+    output::print_line(output::format_message_findings(&found, files).trim_end());
+    let is_refused = found.iter().any(|finding| finding.severity == FindingSeverity::Error);
+    if is_refused { Err(exit::NOT_STARTED) } else { Ok(()) }
 }
 
 /// Each connection is an open file, and many systems allow a process only 1,024 of them until it asks for more.

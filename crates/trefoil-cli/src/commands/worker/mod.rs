@@ -7,8 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use trefoil_host::engine::Engine;
-use trefoil_project::settings::{self, Settings};
+use trefoil_project::settings::{self, ServedFlowRule, Settings};
 use trefoil_store::Owner;
 
 use crate::args::{DurabilityArg, HostArgs, StoreArgs, UnknownArg};
@@ -68,13 +67,13 @@ pub fn run(args: &WorkerCommandArgs) -> Result<u8, u8> {
         Some(unknown) => unknown.recovery_policy(),
         None => settings.recovery,
     };
-    let engine = |settings: &Settings| {
-        args.host.without_people(Engine::new(), settings).recovery_policy(recovery).with_owner(owner.clone())
+    let engine = |settings: &Settings, around: &[ServedFlowRule], grants: bool| {
+        args.host.for_flows(settings, around, grants).recovery_policy(recovery).with_owner(owner.clone())
     };
     // Other runs have the settings of the user only: whoever can write to the store decides what they do.
     let engines = WorkerEngines {
-        of_project: engine(&settings),
-        own: engine(&settings::load_user_settings()),
+        of_project: engine(&settings, &[], true),
+        own: engine(&settings::load_user_settings(), &settings.flow_rules, false),
         folder: folder.to_owned(),
     };
     let (mut in_flight, mut per_flow) = (None, None);
