@@ -33,7 +33,7 @@ pub use access::{AllowedOrigins, Caller, KeyError, KeyRecord, KeyRights, KeyRing
 pub use agntz::watch_manifests;
 pub use api::{
     CancelResult, CostAmount, CostCompleteness, ForkPreview, ItemSummary, RunDetail, RunErrorSummary, RunEventList,
-    RunList, RunSummary, StepPreview, TokenCounts,
+    RunList, RunSummary, StepPreview, TokenCounts, describe_api, list_api_routes,
 };
 pub use client_tool_board::ClientToolBoard;
 pub use connection::serve_connections;

@@ -12,6 +12,7 @@ use trefoil_store::StoreError;
 use trefoil_template::read_json_bytes;
 use utoipa::ToSchema;
 
+use crate::api::Finding;
 use crate::request_log::ResponseCode;
 
 /// The result of a handler.
@@ -36,7 +37,7 @@ pub struct Problem {
     pub help: Option<String>,
     /// Everything that is wrong, each with its place in the manifest: as `trefoil check --format json` has them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<Finding>)]
     pub errors: Vec<Json>,
     /// Seconds after which the same request may succeed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -128,6 +129,24 @@ impl Problem {
         }
         self
     }
+}
+
+/// The most bytes of a refusal of the framework.
+const REFUSAL: usize = 4_096;
+
+/// A refusal of the framework, which is text, as a problem.
+pub async fn shape_problem(response: Response) -> Response {
+    let status = response.status();
+    let is_text = match response.headers().get(header::CONTENT_TYPE) {
+        Some(named) => named.as_bytes().starts_with(b"text/plain"),
+        None => true,
+    };
+    if !(status.is_client_error() || status.is_server_error()) || !is_text {
+        return response;
+    }
+    let text = axum::body::to_bytes(response.into_body(), REFUSAL).await.unwrap_or_default();
+    let code = if status.is_client_error() { "BAD_REQUEST" } else { "INTERNAL" };
+    Problem::new(status, code, String::from_utf8_lossy(&text)).into_response()
 }
 
 /// Findings as `trefoil check --format json` has them.

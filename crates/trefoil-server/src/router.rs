@@ -20,7 +20,7 @@ use crate::api::api_routes;
 use crate::health::{show_health, show_metrics, show_readiness};
 use crate::mcp::mcp_routes;
 use crate::openai::{openai_routes, shape_openai_error};
-use crate::problem::{ApiResult, Problem};
+use crate::problem::{ApiResult, Problem, shape_problem};
 use crate::request_body::{check_length, discard_body};
 use crate::request_log::{RequestRecord, ResponseCode, ResponseRun};
 use crate::state::{AppState, is_run_id};
@@ -28,7 +28,7 @@ use crate::state::{AppState, is_run_id};
 /// Everything that the server answers. Can be nested in another router.
 pub fn build_router(state: AppState) -> Router {
     let guarded = Router::new()
-        .nest("/api/v1", api_routes())
+        .merge(api_routes())
         .route("/metrics", get(show_metrics))
         .merge(openai_routes())
         .merge(mcp_routes(&state))
@@ -65,6 +65,8 @@ async fn refuse_method(request: Request) -> Problem {
 enum ErrorForm {
     /// RFC 9457.
     Problem,
+    /// As the handler has it, which is RFC 9457 unless its protocol says something else.
+    Unchanged,
     /// That of OpenAI's clients.
     OpenAi,
     /// That of agntz's clients, whose interface has the rest of the paths.
@@ -76,14 +78,16 @@ impl ErrorForm {
         let first = path.split('/').nth(1).unwrap_or_default();
         match first {
             "v1" => Self::OpenAi,
-            "api" | "mcp" | "health" | "ready" | "metrics" => Self::Problem,
+            "api" => Self::Problem,
+            "mcp" | "health" | "ready" | "metrics" => Self::Unchanged,
             _ => Self::Agntz,
         }
     }
 
     async fn shape_response(self, state: &AppState, response: Response) -> Response {
         match self {
-            Self::Problem => response,
+            Self::Problem => shape_problem(response).await,
+            Self::Unchanged => response,
             Self::OpenAi => shape_openai_error(response),
             Self::Agntz => shape_agntz_error(state, response).await,
         }

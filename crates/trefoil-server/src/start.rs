@@ -190,8 +190,13 @@ async fn known_run(state: &AppState, id: &str, fingerprint: &str) -> ApiResult<O
     if is_same {
         return Ok(Some(StartedRun { run: record.run, outcome: None }));
     }
+    Err(key_reused())
+}
+
+/// The idempotency key of a request was used for another one.
+pub fn key_reused() -> Problem {
     let detail = "this `Idempotency-Key` was used for another request";
-    Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "IDEMPOTENCY_KEY_REUSED", detail))
+    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "IDEMPOTENCY_KEY_REUSED", detail)
 }
 
 /// The id of the run that a request with an idempotency key starts.
@@ -201,7 +206,8 @@ pub fn run_of_key(caller: &Caller, key: &str) -> String {
     hash.chars().take(16).collect()
 }
 
-fn hash_text(text: &str) -> String {
+/// A hash, in hexadecimal digits.
+pub fn hash_text(text: &str) -> String {
     let mut hex = String::new();
     for byte in Sha256::digest(text) {
         hex.push_str(&format!("{byte:02x}"));

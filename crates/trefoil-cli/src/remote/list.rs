@@ -61,9 +61,8 @@ fn list_query(args: &RunsListArgs) -> Vec<(&'static str, String)> {
             query.push((name, value.clone()));
         }
     }
-    if !args.labels.is_empty() {
-        let labels: Vec<String> = args.labels.iter().map(|(key, value)| format!("{key}:{value}")).collect();
-        query.push(("label", labels.join(",")));
+    for (key, value) in &args.labels {
+        query.push(("label", format!("{key}:{value}")));
     }
     if let Some(since) = args.since {
         query.push(("since", rfc3339_ms(since)));

@@ -40,9 +40,15 @@ pub struct KeyRecord {
     /// What it may be used for.
     #[serde(flatten)]
     pub rights: KeyRights,
-    /// The hash of its secret.
+}
+
+/// A key as it is stored.
+#[derive(Serialize, Deserialize)]
+struct StoredKey {
+    #[serde(flatten)]
+    record: KeyRecord,
+    /// The hash of its secret, which no interface shows.
     #[serde(default)]
-    #[schema(ignore)]
     hash: String,
 }
 
@@ -74,7 +80,7 @@ impl std::fmt::Display for KeyError {
 }
 
 /// What was read of a key, and when.
-type FreshKey = (Instant, Arc<KeyRecord>);
+type FreshKey = (Instant, Arc<StoredKey>);
 
 /// The keys in a store.
 pub struct KeyRing {
@@ -105,9 +111,9 @@ impl KeyRing {
         let id = hex(&id);
         let secret = BASE64_URL_SAFE_NO_PAD.encode(secret);
         let created = self.store.clock().wall_ms();
-        let record =
-            KeyRecord { id: id.clone(), name: name.trim().to_owned(), created, rights, hash: hash_secret(&secret) };
-        let value = serde_json::to_string(&record).unwrap_or_default();
+        let record = KeyRecord { id: id.clone(), name: name.trim().to_owned(), created, rights };
+        let stored = StoredKey { record: record.clone(), hash: hash_secret(&secret) };
+        let value = serde_json::to_string(&stored).unwrap_or_default();
         let document =
             Document { collection: COLLECTION.to_owned(), name: id.clone(), version: 0, value, expires: None };
         self.store.write_document(document).await?;
@@ -127,7 +133,9 @@ impl KeyRing {
             let page = self.store.list_documents(COLLECTION, after.as_deref(), MOST, now).await?;
             let Some(last) = page.last() else { return Ok(keys) };
             after = Some(last.name.clone());
-            keys.extend(page.iter().filter_map(read_record));
+            for document in &page {
+                keys.extend(read_stored(document).map(|stored| stored.record));
+            }
         }
     }
 
@@ -152,19 +160,19 @@ impl KeyRing {
     /// # Errors
     ///
     /// The store.
-    pub async fn find_key(&self, sent: &str) -> Result<Option<Arc<KeyRecord>>, StoreError> {
+    pub async fn find_key(&self, sent: &str) -> Result<Option<KeyRecord>, StoreError> {
         let Some((id, secret)) = sent.strip_prefix(PREFIX).and_then(|rest| rest.split_once('_')) else {
             return Ok(None);
         };
         if id.len() != 12 || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Ok(None);
         }
-        let Some(record) = self.read_key(id).await? else { return Ok(None) };
+        let Some(stored) = self.read_key(id).await? else { return Ok(None) };
         // Hashes are compared, so the time of the comparison tells nothing about the key.
-        if record.hash == hash_secret(secret) { Ok(Some(record)) } else { Ok(None) }
+        if stored.hash == hash_secret(secret) { Ok(Some(stored.record.clone())) } else { Ok(None) }
     }
 
-    async fn read_key(&self, id: &str) -> Result<Option<Arc<KeyRecord>>, StoreError> {
+    async fn read_key(&self, id: &str) -> Result<Option<Arc<StoredKey>>, StoreError> {
         if let Some((read, record)) = lock(&self.fresh).get(id)
             && read.elapsed() < FRESH
         {
@@ -172,7 +180,7 @@ impl KeyRing {
         }
         let now = self.store.clock().wall_ms();
         let found = self.store.read_document(COLLECTION, id, now).await?;
-        let record = found.as_ref().and_then(read_record).map(Arc::new);
+        let record = found.as_ref().and_then(read_stored).map(Arc::new);
         let mut fresh = lock(&self.fresh);
         if fresh.len() >= REMEMBERED {
             fresh.clear();
@@ -186,9 +194,10 @@ impl KeyRing {
 }
 
 /// A record as it is stored. What cannot be read is no key.
-fn read_record(document: &Document) -> Option<KeyRecord> {
-    let record: KeyRecord = read_json_bytes(document.value.as_bytes()).ok()?;
-    Some(KeyRecord { id: document.name.clone(), ..record })
+fn read_stored(document: &Document) -> Option<StoredKey> {
+    let mut stored: StoredKey = read_json_bytes(document.value.as_bytes()).ok()?;
+    stored.record.id.clone_from(&document.name);
+    Some(stored)
 }
 
 fn hash_secret(secret: &str) -> String {

@@ -26,9 +26,9 @@ pub struct CancelOnLeave {
 }
 
 impl CancelOnLeave {
-    /// For a run that has just started.
-    pub fn new(state: &AppState, run: &str) -> Self {
-        Self { state: state.clone(), run: run.to_owned(), is_armed: true }
+    /// For a run that has just started. `may_return`: its client has sent an idempotency key, with which it can come back.
+    pub fn new(state: &AppState, run: &str, may_return: bool) -> Self {
+        Self { state: state.clone(), run: run.to_owned(), is_armed: !may_return }
     }
 
     /// The run has ended, or goes on without its client.

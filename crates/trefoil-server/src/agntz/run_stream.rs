@@ -20,6 +20,7 @@ use super::run_request::{RunBody, RunUse};
 use super::run_shapes::run_result;
 use super::runs::start_accepted;
 use crate::access::Caller;
+use crate::api::has_idempotency_key;
 use crate::open_stream::OpenStream;
 use crate::request_body::JsonBody;
 use crate::sse::{FrameSender, open_stream};
@@ -48,8 +49,10 @@ pub async fn stream_agent(
     let (version, agent) = (accepted.version.clone(), accepted.flow.name.clone());
     let kind = flow_kind(&accepted.flow.flow);
     let requests = with_client_tools(&state, &mut accepted);
+    // Nobody else can call the tools of its client.
+    let may_return = has_idempotency_key(&headers) && !accepted.needs_client;
     let StartedRun { run, .. } = start_accepted(&state, &caller, accepted, &headers).await?;
-    let guard = CancelOnLeave::new(&state, &run);
+    let guard = CancelOnLeave::new(&state, &run, may_return);
     let reader = state.local.run_feeds().watch_run(&run, None).await?;
     let fold = RunFold::new(&run, reader.flow());
     let (frames, response) = open_stream(OpenStream::new(&state));

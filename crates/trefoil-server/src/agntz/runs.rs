@@ -23,7 +23,7 @@ use super::run_fold::RunFold;
 use super::run_request::{AcceptedRun, RunBody, RunUse};
 use super::run_shapes::{RunLineage, part_json, run_json, run_result};
 use crate::access::{Caller, KeyScope};
-use crate::api::{end_run, idempotency_key};
+use crate::api::{end_run, has_idempotency_key, idempotency_key};
 use crate::problem::Problem;
 use crate::request_body::JsonBody;
 use crate::start::{LabelledStart, StartRequest, begin_run};
@@ -49,7 +49,7 @@ pub async fn run_agent(
     let accepted = body.accept_request(&state, &caller, RunUse::Attached)?;
     let version = accepted.version.clone();
     let StartedRun { run, .. } = start_accepted(&state, &caller, accepted, &headers).await?;
-    let mut guard = CancelOnLeave::new(&state, &run);
+    let mut guard = CancelOnLeave::new(&state, &run, has_idempotency_key(&headers));
     let mut reader = state.local.run_feeds().watch_run(&run, None).await?;
     let mut fold = RunFold::new(&run, reader.flow());
     let followed = follow_run(&state, &mut reader, &mut fold).await;

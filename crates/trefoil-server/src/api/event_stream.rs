@@ -42,7 +42,7 @@ pub struct RunEventList {
 /// ended; each frame has the event's number as its id, and the event's kind as its name.
 #[utoipa::path(get, path = "/api/v1/runs/{run}/events", tag = "runs", params(("run" = String, Path), RunEventsQuery,
     ("Last-Event-ID" = Option<u64>, Header, description = "Only events with a higher number")),
-    responses((status = 200, body = RunEventList), (status = 204, description = "The run has ended, and there are no more events"), (status = "4XX", body = Problem)))]
+    responses((status = 200, content((RunEventList = "application/json"), (String = "text/event-stream"))), (status = 204, description = "The run has ended, and there are no more events"), (status = 404, body = Problem, description = "There is nothing with this name for the caller"), (status = 410, body = Problem, description = "The store has removed the content of the run")))]
 pub async fn run_events(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,

@@ -6,11 +6,12 @@ use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse as _, Response};
 use http::header;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Map, Value as Json};
 use trefoil_host::catalog::CatalogFlow;
 use trefoil_view::graph::FORMATS;
 use utoipa::ToSchema;
 
+use super::published_schemas::Finding;
 use crate::access::{Caller, KeyScope};
 use crate::problem::{ApiResult, Problem, findings_json};
 use crate::state::AppState;
@@ -48,14 +49,23 @@ pub enum FlowState {
     Blocked,
 }
 
+/// A manifest that does not load.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct BrokenFlow {
+    /// Where it is.
+    pub target: String,
+    /// What is wrong.
+    #[schema(value_type = Vec<Finding>)]
+    pub findings: Vec<Json>,
+}
+
 /// The flows that are served.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct FlowList {
     /// The flows.
     pub flows: Vec<FlowSummary>,
     /// Manifests that do not load, and have no earlier version: with their findings.
-    #[schema(value_type = Vec<Object>)]
-    pub broken: Vec<Json>,
+    pub broken: Vec<BrokenFlow>,
 }
 
 fn summary(offered: &CatalogFlow) -> FlowSummary {
@@ -76,7 +86,7 @@ fn summary(offered: &CatalogFlow) -> FlowSummary {
 }
 
 /// Lists the flows that the caller may use.
-#[utoipa::path(get, path = "/api/v1/flows", tag = "flows", responses((status = 200, body = FlowList), (status = "4XX", body = Problem)))]
+#[utoipa::path(get, path = "/api/v1/flows", tag = "flows", responses((status = 200, body = FlowList)))]
 pub async fn list_flows(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,
@@ -92,7 +102,7 @@ pub async fn list_flows(
     let mut broken = Vec::new();
     if caller.rights.flows.is_empty() {
         for one in snapshot.broken_targets() {
-            broken.push(json!({ "target": one.target.to_string(), "findings": findings_json(&one.findings) }));
+            broken.push(BrokenFlow { target: one.target.to_string(), findings: findings_json(&one.findings) });
         }
     }
     Ok(JsonResponse(FlowList { flows, broken }))
@@ -114,7 +124,7 @@ pub struct FlowDetail {
 }
 
 /// Shows a flow.
-#[utoipa::path(get, path = "/api/v1/flows/{flow}", tag = "flows", params(("flow" = String, Path)), responses((status = 200, body = FlowDetail), (status = "4XX", body = Problem)))]
+#[utoipa::path(get, path = "/api/v1/flows/{flow}", tag = "flows", params(("flow" = String, Path)), responses((status = 200, body = FlowDetail), (status = 404, body = Problem, description = "There is nothing with this name for the caller")))]
 pub async fn show_flow(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,
@@ -131,7 +141,7 @@ pub async fn show_flow(
 }
 
 /// The JSON Schema of the input of a flow.
-#[utoipa::path(get, path = "/api/v1/flows/{flow}/schema", tag = "flows", params(("flow" = String, Path)), responses((status = 200, body = Object), (status = "4XX", body = Problem)))]
+#[utoipa::path(get, path = "/api/v1/flows/{flow}/schema", tag = "flows", params(("flow" = String, Path)), responses((status = 200, body = Object), (status = 404, body = Problem, description = "There is nothing with this name for the caller")))]
 pub async fn flow_schema(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,
@@ -145,16 +155,16 @@ pub async fn flow_schema(
 #[derive(Debug, Serialize, ToSchema)]
 pub struct FlowChecks {
     /// Those of the version that runs.
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<Finding>)]
     pub findings: Vec<Json>,
     /// Those of the files as they are now, if they do not load.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<Finding>)]
     pub edit: Option<Vec<Json>>,
 }
 
 /// The findings in a flow.
-#[utoipa::path(get, path = "/api/v1/flows/{flow}/checks", tag = "flows", params(("flow" = String, Path)), responses((status = 200, body = FlowChecks), (status = "4XX", body = Problem)))]
+#[utoipa::path(get, path = "/api/v1/flows/{flow}/checks", tag = "flows", params(("flow" = String, Path)), responses((status = 200, body = FlowChecks), (status = 404, body = Problem, description = "There is nothing with this name for the caller")))]
 pub async fn flow_checks(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,
@@ -167,7 +177,7 @@ pub async fn flow_checks(
 }
 
 /// The plan of a flow: inputs, steps, models, the most calls and what they cost.
-#[utoipa::path(get, path = "/api/v1/flows/{flow}/plan", tag = "flows", params(("flow" = String, Path)), responses((status = 200, body = Object), (status = "4XX", body = Problem)))]
+#[utoipa::path(get, path = "/api/v1/flows/{flow}/plan", tag = "flows", params(("flow" = String, Path)), responses((status = 200, body = Object), (status = 404, body = Problem, description = "There is nothing with this name for the caller")))]
 pub async fn flow_plan(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,
@@ -185,7 +195,7 @@ pub struct GraphQuery {
 }
 
 /// The graph of a flow.
-#[utoipa::path(get, path = "/api/v1/flows/{flow}/graph", tag = "flows", params(("flow" = String, Path), ("format" = Option<String>, Query, description = "`svg` (the default), `mermaid`, `dot`")), responses((status = 200), (status = "4XX", body = Problem)))]
+#[utoipa::path(get, path = "/api/v1/flows/{flow}/graph", tag = "flows", params(("flow" = String, Path), ("format" = Option<String>, Query, description = "`svg` (the default), `mermaid`, `dot`")), responses((status = 200, content((String = "image/svg+xml"), (String = "text/plain"))), (status = 404, body = Problem, description = "There is nothing with this name for the caller")))]
 pub async fn flow_graph(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,

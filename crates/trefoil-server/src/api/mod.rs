@@ -2,8 +2,10 @@
 
 mod event_stream;
 mod flows;
+mod keyed_request;
 mod keys;
 mod openapi;
+mod published_schemas;
 mod questions;
 mod run_actions;
 mod run_forks;
@@ -11,43 +13,90 @@ mod run_list;
 mod run_start;
 mod secrets;
 mod types;
+mod url_query;
 
 use axum::Router;
-use axum::routing::{delete, get, post, put};
+use axum::handler::Handler;
+use axum::routing::{MethodFilter, on};
+use http::Method;
 
 use crate::state::AppState;
 
 pub use event_stream::RunEventList;
+pub use openapi::describe_api;
+pub use published_schemas::Finding;
 pub use run_actions::{CancelResult, delete_with_called, end_run};
 pub use run_forks::{ForkPreview, StepPreview};
 pub use run_list::{RunList, parse_time};
-pub use run_start::idempotency_key;
+pub use run_start::{has_idempotency_key, idempotency_key};
 pub use types::{CostAmount, CostCompleteness, ItemSummary, RunDetail, RunErrorSummary, RunSummary, TokenCounts};
+
+/// Where the API is.
+const PREFIX: &str = "/api/v1";
+
+/// Routes, and a list of them, which can be compared with the description.
+#[derive(Default)]
+struct ListedRoutes {
+    router: Router<AppState>,
+    listed: Vec<(Method, String)>,
+}
+
+impl ListedRoutes {
+    fn add<H, T>(mut self, method: Method, path: &str, handler: H) -> Self
+    where
+        H: Handler<T, AppState>,
+        T: 'static,
+    {
+        if let Ok(filter) = MethodFilter::try_from(method.clone()) {
+            self.router = self.router.route(path, on(filter, handler));
+            self.listed.push((method, format!("{PREFIX}{path}")));
+        }
+        self
+    }
+
+    fn of_api() -> Self {
+        const GET: Method = Method::GET;
+        const PUT: Method = Method::PUT;
+        const POST: Method = Method::POST;
+        const DELETE: Method = Method::DELETE;
+        Self::default()
+            .add(GET, "/openapi.json", openapi::openapi_document)
+            .add(GET, "/flows", flows::list_flows)
+            .add(GET, "/flows/{flow}", flows::show_flow)
+            .add(GET, "/flows/{flow}/schema", flows::flow_schema)
+            .add(GET, "/flows/{flow}/checks", flows::flow_checks)
+            .add(GET, "/flows/{flow}/plan", flows::flow_plan)
+            .add(GET, "/flows/{flow}/graph", flows::flow_graph)
+            .add(GET, "/flows/{flow}/rule", keys::show_rule)
+            .add(PUT, "/flows/{flow}/rule", keys::set_rule)
+            .add(GET, "/secrets", secrets::list_secrets)
+            .add(PUT, "/secrets/{name}", secrets::set_secret)
+            .add(DELETE, "/secrets/{name}", secrets::remove_secret)
+            .add(GET, "/keys", keys::list_keys)
+            .add(POST, "/keys", keys::add_key)
+            .add(DELETE, "/keys/{key}", keys::revoke_key)
+            .add(GET, "/runs", run_list::list_runs)
+            .add(POST, "/runs", run_start::start_run)
+            .add(GET, "/runs/{run}", run_list::show_run)
+            .add(DELETE, "/runs/{run}", run_actions::delete_run)
+            .add(GET, "/runs/{run}/state", run_list::run_state)
+            .add(GET, "/runs/{run}/trace", run_list::run_trace)
+            .add(GET, "/runs/{run}/events", event_stream::run_events)
+            .add(POST, "/runs/{run}/answers", run_actions::answer_question)
+            .add(POST, "/runs/{run}/cancel", run_actions::cancel_run)
+            .add(POST, "/runs/{run}/resume", run_actions::resume_run)
+            .add(POST, "/runs/{run}/fork", run_forks::fork_run)
+            .add(GET, "/runs/{run}/diff", run_forks::diff_runs)
+            .add(GET, "/questions", questions::list_questions)
+    }
+}
 
 /// The routes of the API.
 pub fn api_routes() -> Router<AppState> {
-    Router::new()
-        .route("/openapi.json", get(openapi::openapi_document))
-        .route("/flows", get(flows::list_flows))
-        .route("/flows/{flow}", get(flows::show_flow))
-        .route("/flows/{flow}/schema", get(flows::flow_schema))
-        .route("/flows/{flow}/checks", get(flows::flow_checks))
-        .route("/flows/{flow}/plan", get(flows::flow_plan))
-        .route("/flows/{flow}/graph", get(flows::flow_graph))
-        .route("/flows/{flow}/rule", get(keys::show_rule).put(keys::set_rule))
-        .route("/secrets", get(secrets::list_secrets))
-        .route("/secrets/{name}", put(secrets::set_secret).delete(secrets::remove_secret))
-        .route("/keys", get(keys::list_keys).post(keys::add_key))
-        .route("/keys/{key}", delete(keys::revoke_key))
-        .route("/runs", get(run_list::list_runs).post(run_start::start_run))
-        .route("/runs/{run}", get(run_list::show_run).delete(run_actions::delete_run))
-        .route("/runs/{run}/state", get(run_list::run_state))
-        .route("/runs/{run}/trace", get(run_list::run_trace))
-        .route("/runs/{run}/events", get(event_stream::run_events))
-        .route("/runs/{run}/answers", post(run_actions::answer_question))
-        .route("/runs/{run}/cancel", post(run_actions::cancel_run))
-        .route("/runs/{run}/resume", post(run_actions::resume_run))
-        .route("/runs/{run}/fork", post(run_forks::fork_run))
-        .route("/runs/{run}/diff", get(run_forks::diff_runs))
-        .route("/questions", get(questions::list_questions))
+    Router::new().nest(PREFIX, ListedRoutes::of_api().router)
+}
+
+/// The methods and paths of the API, as its router has them.
+pub fn list_api_routes() -> Vec<(Method, String)> {
+    ListedRoutes::of_api().listed
 }

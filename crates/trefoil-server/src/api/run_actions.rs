@@ -6,15 +6,18 @@ use axum::Extension;
 use axum::Json as JsonResponse;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Response};
-use http::StatusCode;
+use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use trefoil_host::RunCancellation;
 use trefoil_host::stored_runs::{DeletionRefusal, plan_deletion, post_answer, waiting_steps};
 use trefoil_machine::event::AwaitedActivity;
 use trefoil_machine::step_path::{RunPath, find_steps};
 use trefoil_project::Error;
+use trefoil_store::Record;
 use utoipa::ToSchema;
 
+use super::keyed_request::KeyedRequest;
 use super::types::RunSummary;
 use crate::access::{Caller, KeyScope};
 use crate::problem::{ApiResult, Problem};
@@ -35,26 +38,53 @@ pub struct AnswerBody {
 }
 
 /// Answers a question of a run. The first answer counts: a second one gets 409.
-#[utoipa::path(post, path = "/api/v1/runs/{run}/answers", tag = "runs", params(("run" = String, Path)), request_body = AnswerBody,
-    responses((status = 202, description = "The answer is stored, and the run goes on with it", body = RunSummary), (status = "4XX", body = Problem)))]
+#[utoipa::path(post, path = "/api/v1/runs/{run}/answers", tag = "runs", params(("run" = String, Path),
+    ("Idempotency-Key" = Option<String>, Header, description = "The same key and body again: the same answer, given once")), request_body = AnswerBody,
+    responses((status = 202, description = "The answer is stored, and the run goes on with it", body = RunSummary), (status = 404, body = Problem, description = "There is nothing with this name for the caller"), (status = 409, body = Problem, description = "It does not fit how things stand"), (status = 410, body = Problem, description = "The store has removed the content of the run"), (status = 422, body = Problem, description = "It cannot run, or is not accepted")))]
 pub async fn answer_question(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path(run): Path<String>,
+    headers: HeaderMap,
     JsonBody(body): JsonBody<AnswerBody>,
 ) -> ApiResult<Response> {
     caller.require_scope(KeyScope::Answer)?;
     let record = state.find_run(&caller, &run).await?;
+    let asked = json!(["answer", record.run, body.step, body.value, body.result]);
+    let mut request = KeyedRequest::read_request(&state, &caller, &headers, &asked).await?;
+    if let Err(problem) = give_answer(&state, &caller, &record, &body, &mut request).await {
+        let was_given = match &request {
+            Some(request) => request.was_answered(&state).await?,
+            None => false,
+        };
+        if !was_given {
+            return Err(problem);
+        }
+    }
+    let record = state.runs.record(&record.run).await?;
+    Ok((StatusCode::ACCEPTED, JsonResponse(RunSummary::from(&record))).into_response())
+}
+
+async fn give_answer(
+    state: &AppState,
+    caller: &Caller,
+    record: &Record,
+    body: &AnswerBody,
+    request: &mut Option<KeyedRequest>,
+) -> ApiResult<()> {
     if record.status.is_end() {
         return Err(Problem::new_conflict("RUN_ENDED", format!("the run has ended: {}", record.status)));
     }
-    let waiting = waiting_steps(state.store(), &record).await.map_err(Error::from)?;
+    let waiting = waiting_steps(state.store(), record).await.map_err(Error::from)?;
     let question = find_question(&waiting, &body.step)?;
-    let sender = Some(caller.answer_sender("api"));
-    post_answer(state.store(), &record.run, question, &body.value, body.result.as_deref(), sender).await?;
+    let mut sender = caller.answer_sender("api");
+    if let Some(request) = request {
+        request.note_request(state, question.run.as_deref().unwrap_or(&record.run)).await?;
+        sender = request.mark_sender(&sender);
+    }
+    post_answer(state.store(), &record.run, question, &body.value, body.result.as_deref(), Some(sender)).await?;
     state.metrics.answers_given.fetch_add(1, Ordering::Relaxed);
-    let record = state.runs.record(&record.run).await?;
-    Ok((StatusCode::ACCEPTED, JsonResponse(RunSummary::from(&record))).into_response())
+    Ok(())
 }
 
 /// The question of a step.
@@ -93,7 +123,7 @@ pub struct CancelResult {
 
 /// Cancels a run, whichever process drives it. A run that has ended stays as it is.
 #[utoipa::path(post, path = "/api/v1/runs/{run}/cancel", tag = "runs", params(("run" = String, Path)),
-    responses((status = 200, body = CancelResult), (status = 202, description = "Its process was asked", body = CancelResult), (status = "4XX", body = Problem)))]
+    responses((status = 200, body = CancelResult), (status = 202, description = "Its process was asked", body = CancelResult), (status = 404, body = Problem, description = "There is nothing with this name for the caller"), (status = 409, body = Problem, description = "It does not fit how things stand")))]
 pub async fn cancel_run(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,
@@ -123,23 +153,36 @@ pub async fn end_run(state: &AppState, run: &str, has_ended: bool) -> ApiResult<
 }
 
 /// Continues a run that has failed, was interrupted, or was answered. Nothing that it has paid for is repeated.
-#[utoipa::path(post, path = "/api/v1/runs/{run}/resume", tag = "runs", params(("run" = String, Path)),
-    responses((status = 202, description = "It goes on", body = RunSummary), (status = "4XX", body = Problem)))]
+#[utoipa::path(post, path = "/api/v1/runs/{run}/resume", tag = "runs", params(("run" = String, Path),
+    ("Idempotency-Key" = Option<String>, Header, description = "The same key again: the run is continued once")),
+    responses((status = 202, description = "It goes on", body = RunSummary), (status = 404, body = Problem, description = "There is nothing with this name for the caller"), (status = 409, body = Problem, description = "It does not fit how things stand"), (status = 410, body = Problem, description = "The store has removed the content of the run"), (status = 422, body = Problem, description = "It cannot run, or is not accepted")))]
 pub async fn resume_run(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path(run): Path<String>,
+    headers: HeaderMap,
 ) -> ApiResult<Response> {
     caller.require_scope(KeyScope::Run)?;
     let record = state.find_run(&caller, &run).await?;
-    state.local.resume_run(&state.engines, &record.run).await?;
+    let asked = json!(["resume", record.run]);
+    let mut request = KeyedRequest::read_request(&state, &caller, &headers, &asked).await?;
+    let was_resumed = match &request {
+        Some(request) => request.was_resumed(&state).await?,
+        None => false,
+    };
+    if !was_resumed {
+        if let Some(request) = &mut request {
+            request.note_request(&state, &record.run).await?;
+        }
+        state.local.resume_run(&state.engines, &record.run).await?;
+    }
     let record = state.runs.record(&record.run).await?;
     Ok((StatusCode::ACCEPTED, JsonResponse(RunSummary::from(&record))).into_response())
 }
 
 /// Deletes a run that has ended, with the runs that it has called.
 #[utoipa::path(delete, path = "/api/v1/runs/{run}", tag = "runs", params(("run" = String, Path)),
-    responses((status = 204, description = "It is deleted"), (status = "4XX", body = Problem)))]
+    responses((status = 204, description = "It is deleted"), (status = 404, body = Problem, description = "There is nothing with this name for the caller"), (status = 409, body = Problem, description = "It does not fit how things stand")))]
 pub async fn delete_run(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,

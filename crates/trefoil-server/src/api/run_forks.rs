@@ -41,7 +41,7 @@ pub struct ForkBody {
     pub files: BTreeMap<String, String>,
     /// Another input.
     #[serde(default)]
-    #[schema(value_type = Object)]
+    #[schema(value_type = Option<Value>)]
     pub input: Option<Json>,
     /// Only say what would be kept and what would run again. Nothing is called.
     #[serde(default)]
@@ -120,8 +120,9 @@ fn fork_preview(preview: &EditPreview, plan: &Plan) -> ForkPreview {
 
 /// Starts a new run from an earlier one: from a step, with edited files, or with another input. Completed steps that nothing
 /// changes are kept. With `dry_run`, only says so.
-#[utoipa::path(post, path = "/api/v1/runs/{run}/fork", tag = "runs", params(("run" = String, Path)), request_body = ForkBody,
-    responses((status = 201, description = "The new run has started", body = RunSummary), (status = 200, description = "What it would do", body = ForkPreview), (status = "4XX", body = Problem)))]
+#[utoipa::path(post, path = "/api/v1/runs/{run}/fork", tag = "runs", request_body = ForkBody,
+    params(("run" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "The same key and body again: the same run, paid once")),
+    responses((status = 201, description = "The new run has started", body = RunSummary), (status = 200, description = "What it would do", body = ForkPreview), (status = 404, body = Problem, description = "There is nothing with this name for the caller"), (status = 409, body = Problem, description = "It does not fit how things stand"), (status = 410, body = Problem, description = "The store has removed the content of the run"), (status = 422, body = Problem, description = "It cannot run, or is not accepted")))]
 pub async fn fork_run(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,
@@ -202,7 +203,7 @@ pub struct DiffQuery {
 }
 
 /// Compares a run with another one: steps by key, prompts and answers word by word, tokens, cost and time.
-#[utoipa::path(get, path = "/api/v1/runs/{run}/diff", tag = "runs", params(("run" = String, Path), DiffQuery), responses((status = 200, body = Object), (status = "4XX", body = Problem)))]
+#[utoipa::path(get, path = "/api/v1/runs/{run}/diff", tag = "runs", params(("run" = String, Path), DiffQuery), responses((status = 200, body = Object), (status = 404, body = Problem, description = "There is nothing with this name for the caller"), (status = 410, body = Problem, description = "The store has removed the content of the run")))]
 pub async fn diff_runs(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,

@@ -17,7 +17,9 @@ use trefoil_view::run_view::OpenWait;
 use trefoil_view::trace::TraceSink;
 use utoipa::{IntoParams, ToSchema};
 
+use super::published_schemas::RunTrace;
 use super::types::{RunDetail, RunSummary};
+use super::url_query::{LabelParam, LabelledQuery};
 use crate::access::{Caller, KeyScope};
 use crate::problem::{ApiResult, Problem};
 use crate::state::{AppState, KEY_LABEL};
@@ -39,8 +41,6 @@ pub struct RunListQuery {
     pub until: Option<String>,
     /// Only runs with this text in their id, flow, error or labels.
     pub text: Option<String>,
-    /// Only runs with these labels: `KEY:VALUE`, separated by commas.
-    pub label: Option<String>,
     /// Only runs that this run has called.
     pub parent: Option<String>,
     /// The most runs (default 50, at most 1,000).
@@ -68,14 +68,6 @@ fn parse_statuses(text: &str) -> ApiResult<Vec<Status>> {
     Ok(all)
 }
 
-/// A label in a query: `KEY:VALUE`.
-pub fn parse_filter_label(label: &str) -> ApiResult<(String, String)> {
-    match label.split_once(':') {
-        Some((key, value)) => Ok((key.to_owned(), value.to_owned())),
-        None => Err(Problem::bad_request(format!("`{label}` is no label")).with_help("write KEY:VALUE")),
-    }
-}
-
 /// A time of a query.
 pub fn parse_time(name: &str, text: &str) -> ApiResult<u64> {
     let refused =
@@ -84,7 +76,7 @@ pub fn parse_time(name: &str, text: &str) -> ApiResult<u64> {
 }
 
 impl RunListQuery {
-    fn to_filter(&self, caller: &Caller) -> ApiResult<RunFilter> {
+    fn to_filter(&self, caller: &Caller, labels: Vec<(String, String)>) -> ApiResult<RunFilter> {
         let mut filter = RunFilter { flow: self.flow.clone(), text: self.text.clone(), ..RunFilter::default() };
         filter.parent.clone_from(&self.parent);
         if let Some(status) = &self.status {
@@ -96,9 +88,7 @@ impl RunListQuery {
         if let Some(until) = &self.until {
             filter.until = Some(parse_time("until", until)?);
         }
-        for label in self.label.iter().flat_map(|labels| labels.split(',')) {
-            filter.labels.push(parse_filter_label(label)?);
-        }
+        filter.labels = labels;
         if let (false, Some(key)) = (caller.sees_all_runs(), &caller.key) {
             filter.labels.push((KEY_LABEL.to_owned(), key.to_string()));
         }
@@ -107,14 +97,14 @@ impl RunListQuery {
 }
 
 /// Lists runs that the caller may see, newest first.
-#[utoipa::path(get, path = "/api/v1/runs", tag = "runs", params(RunListQuery), responses((status = 200, body = RunList), (status = "4XX", body = Problem)))]
+#[utoipa::path(get, path = "/api/v1/runs", tag = "runs", params(RunListQuery, LabelParam), responses((status = 200, body = RunList)))]
 pub async fn list_runs(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,
-    Query(query): Query<RunListQuery>,
+    LabelledQuery { query, labels }: LabelledQuery<RunListQuery>,
 ) -> ApiResult<JsonResponse<RunList>> {
     caller.require_scope(KeyScope::Read)?;
-    let filter = query.to_filter(&caller)?;
+    let filter = query.to_filter(&caller, labels)?;
     let after = query.after.as_deref().map(RunCursor::parse).transpose()?;
     let limit = query.limit.unwrap_or(50).clamp(1, MOST);
     let page = state.store().list_runs(&filter, after, limit).await?;
@@ -149,7 +139,7 @@ pub async fn run_detail(state: &AppState, record: Record) -> ApiResult<RunDetail
 }
 
 /// Shows a run.
-#[utoipa::path(get, path = "/api/v1/runs/{run}", tag = "runs", params(("run" = String, Path)), responses((status = 200, body = RunDetail), (status = "4XX", body = Problem)))]
+#[utoipa::path(get, path = "/api/v1/runs/{run}", tag = "runs", params(("run" = String, Path)), responses((status = 200, body = RunDetail), (status = 404, body = Problem, description = "There is nothing with this name for the caller"), (status = 410, body = Problem, description = "The store has removed the content of the run")))]
 pub async fn show_run(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,
@@ -197,7 +187,7 @@ async fn read_trace(state: &AppState, run: &str, last: Option<u64>) -> ApiResult
 }
 
 /// The state of a run after an event: its steps with their states, inputs and results.
-#[utoipa::path(get, path = "/api/v1/runs/{run}/state", tag = "runs", params(("run" = String, Path), RunStateQuery), responses((status = 200, body = Object), (status = "4XX", body = Problem)))]
+#[utoipa::path(get, path = "/api/v1/runs/{run}/state", tag = "runs", params(("run" = String, Path), RunStateQuery), responses((status = 200, body = RunTrace), (status = 404, body = Problem, description = "There is nothing with this name for the caller"), (status = 410, body = Problem, description = "The store has removed the content of the run")))]
 pub async fn run_state(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,
@@ -210,7 +200,7 @@ pub async fn run_state(
 }
 
 /// The trace of a run: every step with its prompts, answers, usage and times.
-#[utoipa::path(get, path = "/api/v1/runs/{run}/trace", tag = "runs", params(("run" = String, Path)), responses((status = 200, body = Object), (status = "4XX", body = Problem)))]
+#[utoipa::path(get, path = "/api/v1/runs/{run}/trace", tag = "runs", params(("run" = String, Path)), responses((status = 200, body = RunTrace), (status = 404, body = Problem, description = "There is nothing with this name for the caller"), (status = 410, body = Problem, description = "The store has removed the content of the run")))]
 pub async fn run_trace(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,

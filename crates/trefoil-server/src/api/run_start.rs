@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 
 use super::event_stream::stream_run;
 use super::run_list::run_detail;
-use super::types::RunSummary;
+use super::types::{RunDetail, RunSummary};
 use crate::access::{Caller, KeyScope};
 use crate::problem::{ApiResult, Problem};
 use crate::request_body::JsonBody;
@@ -34,7 +34,7 @@ pub struct StartRunBody {
     pub flow: String,
     /// Its input: any JSON; absent: none.
     #[serde(default)]
-    #[schema(value_type = Object)]
+    #[schema(value_type = Value)]
     pub input: Json,
     /// Labels of the run.
     #[serde(default)]
@@ -54,9 +54,9 @@ pub struct StartRunBody {
 /// gets the same run.
 #[utoipa::path(post, path = "/api/v1/runs", tag = "runs", request_body = StartRunBody,
     params(("Idempotency-Key" = Option<String>, Header, description = "The same key and body again: the same run, paid once")),
-    responses((status = 201, description = "It has started", body = RunSummary),
-        (status = 200, description = "It has ended, or waits for a person, within `wait_seconds`; or it was started before", body = super::types::RunDetail),
-        (status = "4XX", body = Problem)))]
+    responses((status = 201, description = "It has started, now or by the same request before", body = RunSummary),
+        (status = 200, description = "It has ended, or waits for a person, within `wait_seconds`; or the stream of its events",
+            content((RunDetail = "application/json"), (String = "text/event-stream"))), (status = 404, body = Problem, description = "There is nothing with this name for the caller"), (status = 409, body = Problem, description = "It does not fit how things stand"), (status = 422, body = Problem, description = "It cannot run, or is not accepted")))]
 pub async fn start_run(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,
@@ -88,6 +88,11 @@ pub async fn start_run(
     }
     let record = state.runs.record(&run).await?;
     Ok((StatusCode::CREATED, location, JsonResponse(RunSummary::from(&record))).into_response())
+}
+
+/// Whether a client may send its request again.
+pub fn has_idempotency_key(headers: &HeaderMap) -> bool {
+    headers.contains_key("idempotency-key")
 }
 
 /// The key by which a request is recognized when it is sent again.

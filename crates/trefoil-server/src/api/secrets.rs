@@ -54,14 +54,14 @@ fn check_name(name: &str) -> ApiResult<()> {
 }
 
 /// Lists the names of the secrets in the vault.
-#[utoipa::path(get, path = "/api/v1/secrets", tag = "secrets", responses((status = 200, body = SecretNames), (status = "4XX", body = Problem)))]
+#[utoipa::path(get, path = "/api/v1/secrets", tag = "secrets", responses((status = 200, body = SecretNames), (status = 409, body = Problem, description = "It does not fit how things stand")))]
 pub async fn list_secrets(Extension(caller): Extension<Caller>) -> ApiResult<JsonResponse<SecretNames>> {
     caller.require_scope(KeyScope::Admin)?;
     Ok(JsonResponse(SecretNames { names: with_vault(SecretVault::secret_names).await? }))
 }
 
 /// Sets a secret. Runs that start from now on have it.
-#[utoipa::path(put, path = "/api/v1/secrets/{name}", tag = "secrets", params(("name" = String, Path)), request_body = SecretBody, responses((status = 204, description = "It is set"), (status = "4XX", body = Problem)))]
+#[utoipa::path(put, path = "/api/v1/secrets/{name}", tag = "secrets", params(("name" = String, Path)), request_body = SecretBody, responses((status = 204, description = "It is set"), (status = 409, body = Problem, description = "It does not fit how things stand")))]
 pub async fn set_secret(
     Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
@@ -74,7 +74,7 @@ pub async fn set_secret(
 }
 
 /// Removes a secret.
-#[utoipa::path(delete, path = "/api/v1/secrets/{name}", tag = "secrets", params(("name" = String, Path)), responses((status = 204, description = "It is removed"), (status = "4XX", body = Problem)))]
+#[utoipa::path(delete, path = "/api/v1/secrets/{name}", tag = "secrets", params(("name" = String, Path)), responses((status = 204, description = "It is removed"), (status = 404, body = Problem, description = "There is nothing with this name for the caller"), (status = 409, body = Problem, description = "It does not fit how things stand")))]
 pub async fn remove_secret(Extension(caller): Extension<Caller>, Path(name): Path<String>) -> ApiResult<StatusCode> {
     caller.require_scope(KeyScope::Admin)?;
     check_name(&name)?;

@@ -8,6 +8,8 @@ use trefoil_store::{Content, Record};
 use trefoil_view::trace::rfc3339_ms;
 use utoipa::ToSchema;
 
+use super::published_schemas::{OpenQuestion, StoppedBefore};
+
 /// What calls cost. A call without a known price is never counted as free.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct CostAmount {
@@ -180,12 +182,25 @@ pub struct RunDetail {
     pub summary: RunSummary,
     /// Its result, if it is completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Object)]
+    #[schema(value_type = Option<Value>)]
     pub result: Option<Json>,
     /// What it waits for: `waiting`, each with its question, and `stopped`, as in `trefoil runs show --output json`.
     #[serde(flatten)]
-    #[schema(value_type = Object)]
+    #[schema(value_type = OpenWaitParts)]
     pub wait: Map<String, Json>,
+}
+
+/// What a run waits for.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub struct OpenWaitParts {
+    /// The questions and decisions that are open.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<OpenQuestion>)]
+    pub waiting: Vec<Json>,
+    /// What it stopped before, because somebody has to allow it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<StoppedBefore>)]
+    pub stopped: Option<Json>,
 }
 
 #[cfg(test)]
