@@ -157,7 +157,6 @@ steps:
         assert!(text_of(TWO).comes_in_pieces());
         for (what, manifest) in [
             ("an object", format!("{TWO}output:\n  text: \"{{{{second}}}}\"\n")),
-            ("the answer before the last", format!("{TWO}output: \"{{{{first}}}}\"\n")),
             (
                 "an answer with a schema",
                 "id: a\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: One.\noutputSchema: { x: string }\n"
