@@ -69,7 +69,11 @@ impl McpEndpoint {
         let catalog = state.catalog.clone();
         let flows = Arc::new(ServedFlows::from_catalog(catalog.last_snapshot(), move || catalog.last_snapshot()));
         let policy = Arc::new(HttpCallers { state: state.clone() });
-        let calls = Arc::new(ServerCalls::new(AnswerRoute::Requests(ServedFolder::from_path(&state.engines.folder)), ANSWER_WAIT, policy));
+        let calls = Arc::new(ServerCalls::new(
+            AnswerRoute::Requests(ServedFolder::from_path(&state.engines.folder)),
+            ANSWER_WAIT,
+            policy,
+        ));
         let server = McpFlowServer::new(flows, calls.clone());
         let mut sessions = LocalSessionManager::default();
         sessions.session_config.keep_alive = Some(SESSION_IDLE);

@@ -57,7 +57,10 @@ fn check_name(name: &str) -> ApiResult<()> {
 
 /// Lists the names of the secrets in the vault.
 #[utoipa::path(get, path = "/api/v1/secrets", tag = "secrets", responses((status = 200, body = SecretNames), (status = 409, body = Problem, description = "It does not fit how things stand")))]
-pub async fn list_secrets(State(state): State<AppState>, Extension(caller): Extension<Caller>) -> ApiResult<JsonResponse<SecretNames>> {
+pub async fn list_secrets(
+    State(state): State<AppState>,
+    Extension(caller): Extension<Caller>,
+) -> ApiResult<JsonResponse<SecretNames>> {
     caller.require_scope(KeyScope::Admin)?;
     Ok(JsonResponse(SecretNames { names: with_vault(&state, SecretVault::secret_names).await? }))
 }
@@ -65,7 +68,8 @@ pub async fn list_secrets(State(state): State<AppState>, Extension(caller): Exte
 /// Sets a secret. Runs that start from now on have it.
 #[utoipa::path(put, path = "/api/v1/secrets/{name}", tag = "secrets", params(("name" = String, Path)), request_body = SecretBody, responses((status = 204, description = "It is set"), (status = 409, body = Problem, description = "It does not fit how things stand")))]
 pub async fn set_secret(
-    State(state): State<AppState>, Extension(caller): Extension<Caller>,
+    State(state): State<AppState>,
+    Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
     JsonBody(body): JsonBody<SecretBody>,
 ) -> ApiResult<StatusCode> {
@@ -77,7 +81,11 @@ pub async fn set_secret(
 
 /// Removes a secret.
 #[utoipa::path(delete, path = "/api/v1/secrets/{name}", tag = "secrets", params(("name" = String, Path)), responses((status = 204, description = "It is removed"), (status = 404, body = Problem, description = "There is nothing with this name for the caller"), (status = 409, body = Problem, description = "It does not fit how things stand")))]
-pub async fn remove_secret(State(state): State<AppState>, Extension(caller): Extension<Caller>, Path(name): Path<String>) -> ApiResult<StatusCode> {
+pub async fn remove_secret(
+    State(state): State<AppState>,
+    Extension(caller): Extension<Caller>,
+    Path(name): Path<String>,
+) -> ApiResult<StatusCode> {
     caller.require_scope(KeyScope::Admin)?;
     check_name(&name)?;
     let shown = name.clone();

@@ -44,8 +44,10 @@ async fn every_operation_of_the_description_succeeds_as_it_says() {
     assert_eq!(begun.status, 201);
     let stream = server.post("/api/v1/runs", &json!({ "flow": "greeter", "input": "hi" }));
     assert_eq!(server.send(stream.header("accept", "text/event-stream")).await.status, 200);
-    let (run, other) =
-        (server.run_flow("article", json!({ "topic": "a" })).await, server.run_flow("article", json!({ "topic": "b" })).await);
+    let (run, other) = (
+        server.run_flow("article", json!({ "topic": "a" })).await,
+        server.run_flow("article", json!({ "topic": "b" })).await,
+    );
     let failed = server.run_flow("failing", json!("hi")).await;
     let waiting = server.run_flow("approval", json!({ "task": "News" })).await;
     for run in [&run, &failed, &waiting] {
