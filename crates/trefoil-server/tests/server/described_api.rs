@@ -185,6 +185,9 @@ fn the_description_is_whole_and_has_the_routes_of_the_router() {
         let id = operation["operationId"].as_str().unwrap_or_else(|| panic!("{name} has no id"));
         assert!(ids.insert(id), "{id} is not unique");
         assert!(!operation["summary"].as_str().unwrap_or_default().is_empty(), "{name} says nothing");
+        for (status, response) in operation["responses"].as_object().unwrap() {
+            assert!(!response["description"].as_str().unwrap_or_default().is_empty(), "{name} {status}");
+        }
         let mut named = BTreeSet::new();
         for parameter in operation["parameters"].as_array().unwrap_or(&Vec::new()) {
             if parameter["in"] == "path" {
