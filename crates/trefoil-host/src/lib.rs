@@ -22,6 +22,7 @@ pub mod mcp;
 pub mod preflight;
 pub mod reuse;
 mod run;
+pub mod served_folder;
 pub mod service;
 pub mod stored_runs;
 pub mod waiting_messages;

@@ -23,6 +23,7 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use serde_json::Value as Json;
 use trefoil_host::engine::Engine;
 use trefoil_host::mcp::{AnswerRoute, CallerPolicy, HeldCall, McpFlowServer, OfferedFlow, ServedFlows, ServerCalls};
+use trefoil_host::served_folder::ServedFolder;
 use trefoil_runtime::locks::lock;
 
 use crate::access::{Caller, KeyScope};
@@ -68,7 +69,11 @@ impl McpEndpoint {
         let catalog = state.catalog.clone();
         let flows = Arc::new(ServedFlows::from_catalog(catalog.last_snapshot(), move || catalog.last_snapshot()));
         let policy = Arc::new(HttpCallers { state: state.clone() });
-        let calls = Arc::new(ServerCalls::new(AnswerRoute::Requests, ANSWER_WAIT, policy));
+        let calls = Arc::new(ServerCalls::new(
+            AnswerRoute::Requests(ServedFolder::from_path(&state.engines.folder)),
+            ANSWER_WAIT,
+            policy,
+        ));
         let server = McpFlowServer::new(flows, calls.clone());
         let mut sessions = LocalSessionManager::default();
         sessions.session_config.keep_alive = Some(SESSION_IDLE);
@@ -187,6 +192,8 @@ impl CallerPolicy for HttpCallers {
         flow: &OfferedFlow,
         input: Json,
     ) -> Result<HeldCall, String> {
+        let folder = ServedFolder::from_path(&self.state.engines.folder);
+        let error_text = |error: trefoil_project::Error| folder.hide_folder(&error.to_string());
         let Some(caller) = caller_of(request) else {
             return Err("it is not known who sends this request".to_owned());
         };
@@ -197,9 +204,9 @@ impl CallerPolicy for HttpCallers {
             // Only a request with an idempotency key is known.
             StartDecision::Known(started) => return Err(format!("the run {} was started before", started.run)),
         };
-        let ready = prepared.limit_engine(engine).prepare_run(&flow.flow).map_err(|error| error.to_string())?;
+        let ready = prepared.limit_engine(engine).prepare_run(&flow.flow).map_err(error_text)?;
         let held = self.state.local.hold_run(prepared.apply_to(ready), input).await;
-        let (run, held) = held.map_err(|error| error.to_string())?;
+        let (run, held) = held.map_err(error_text)?;
         self.state.metrics.runs_started.fetch_add(1, Ordering::Relaxed);
         Ok(HeldCall { run, held: Box::new(held), starting: Box::new(prepared) })
     }

@@ -8,6 +8,7 @@ use trefoil_host::Runs;
 use trefoil_host::catalog::{CatalogFlow, CatalogSnapshot, FlowCatalog};
 use trefoil_host::service::LocalRuns;
 use trefoil_host::worker::WorkerEngines;
+use trefoil_project::secrets::SecretVault;
 use trefoil_store::{Owner, Record, Store};
 
 use crate::access::{AllowedOrigins, Caller, KeyRing, UsageGate};
@@ -50,6 +51,8 @@ pub struct ServerState {
     pub keys: KeyRing,
     /// What keys and flows may still use.
     pub gate: UsageGate,
+    /// Where the operator's secrets are; `None`: there is no folder for them.
+    pub vault: Option<SecretVault>,
     /// Manifests that have arrived over the API.
     pub manifests: StoredManifests,
     /// What runs ask of their clients.

@@ -19,12 +19,12 @@ pub fn cancel_run(address: &str, run: &str) -> Result<u8, u8> {
         let sent = client.post_json(&["runs", &run, "cancel"], &json!({})).await;
         let done: CancelResult = sent.map_err(|failure| client.report_failure(&failure))?;
         let status = run_status(&done.summary);
-        if done.ended && status != Status::Cancelled {
+        if done.has_ended && status != Status::Cancelled {
             let show = client.run_options().render_command(PrintedCommand::Show(&run));
             let help = format!("see how it ended with `{show}`");
             return Err(output::report_not_started(&format!("run {run} has already ended: {status}"), Some(&help)));
         }
-        output::print_note(match done.ended {
+        output::print_note(match done.has_ended {
             true => format!("cancelled {run}"),
             false => format!("asked the process that is running {run} to stop"),
         });

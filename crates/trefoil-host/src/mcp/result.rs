@@ -34,7 +34,7 @@ pub async fn run_result(run: Run, declined: &[String], route: &AnswerRoute) -> C
             for step in declined {
                 lines.push(format!("the client declined to answer `{step}`"));
             }
-            lines.push(error.to_string());
+            lines.push(route.error_text(&error.to_string()));
             error_result(lines.join("\n"))
         }
     };
@@ -54,7 +54,7 @@ fn open(run: &str, all: &[AwaitedActivity], declined: &[String], route: &AnswerR
     let found = match route {
         AnswerRoute::Commands(options) => open_for_commands(run, all, options, &mut lines),
         AnswerRoute::NotStored => open_for_commands(run, all, &RunOptions::default(), &mut lines),
-        AnswerRoute::Requests => open_for_requests(run, all, &mut lines),
+        AnswerRoute::Requests(_) => open_for_requests(run, all, &mut lines),
     };
     let mut result = error_result(lines.join("\n"));
     result.structured_content = Some(found);

@@ -138,6 +138,11 @@ impl SecretVault {
         Some(Self { file: data.join("secrets.json"), key_file: config.join("secrets.key") })
     }
 
+    /// A vault whose files are in this folder.
+    pub fn in_folder(folder: &Path) -> Self {
+        Self { file: folder.join("secrets.json"), key_file: folder.join("secrets.key") }
+    }
+
     /// The path of the file.
     pub fn file_path(&self) -> &Path {
         &self.file

@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Response};
 use http::{StatusCode, header};
 use serde_json::{Map, Value as Json, json};
 use trefoil_host::AnswerRefusal;
+use trefoil_host::served_folder::ServedFolder;
 use trefoil_project::Error;
 use trefoil_runtime::RunError;
 use trefoil_store::StoreError;
@@ -99,7 +100,7 @@ impl AgntzFailure {
         body.insert("error".to_owned(), Json::String(problem.detail.clone()));
         body.insert("code".to_owned(), Json::String(problem.code.clone()));
         let mut body = Json::Object(body);
-        hide_folder(&mut body, &folder_prefixes(folder));
+        hide_folder(&mut body, &ServedFolder::from_path(folder));
         body
     }
 
@@ -190,35 +191,12 @@ fn is_json(response: &Response) -> bool {
     }
 }
 
-/// How the folder that is served may be written at the start of a path.
-fn folder_prefixes(folder: &Path) -> Vec<String> {
-    let mut prefixes = Vec::new();
-    let whole = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-    let real = trefoil_project::file_access::folder_real(folder);
-    for path in [real.as_deref(), Some(&*whole), Some(folder)].into_iter().flatten() {
-        let text = format!("{}/", path.display().to_string().trim_end_matches('/'));
-        if text != "./" && text != "/" {
-            prefixes.push(text);
-        }
-    }
-    prefixes
-}
-
 /// Takes the folder away from all paths in a body.
-fn hide_folder(json: &mut Json, prefixes: &[String]) {
+fn hide_folder(json: &mut Json, folder: &ServedFolder) {
     match json {
-        Json::String(text) => {
-            for prefix in prefixes {
-                // A relative one may be a part of other words.
-                if prefix.starts_with('/') {
-                    *text = text.replace(prefix.as_str(), "");
-                } else if let Some(rest) = text.strip_prefix(prefix.as_str()) {
-                    *text = rest.to_owned();
-                }
-            }
-        }
-        Json::Array(items) => items.iter_mut().for_each(|item| hide_folder(item, prefixes)),
-        Json::Object(members) => members.values_mut().for_each(|member| hide_folder(member, prefixes)),
+        Json::String(text) => *text = folder.hide_folder(text),
+        Json::Array(items) => items.iter_mut().for_each(|item| hide_folder(item, folder)),
+        Json::Object(members) => members.values_mut().for_each(|member| hide_folder(member, folder)),
         _ => {}
     }
 }

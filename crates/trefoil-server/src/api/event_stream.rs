@@ -19,6 +19,7 @@ use crate::state::AppState;
 
 /// Which events.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub struct RunEventsQuery {
     /// Only events with a higher number.

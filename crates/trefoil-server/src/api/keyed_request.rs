@@ -2,10 +2,13 @@
 //! used for; the journal of the run says what came of it. So nothing has to be written after the fact, and a crash between two writes
 //! loses nothing.
 
+use std::time::Duration;
+
 use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use tokio::sync::OwnedMutexGuard;
+use trefoil_host::service::StartedRun;
 use trefoil_machine::{AnswerSender, EntryKind};
 use trefoil_store::Document;
 use trefoil_template::read_json_bytes;
@@ -20,6 +23,9 @@ use crate::state::AppState;
 const COLLECTION: &str = "keyed-request";
 /// How long a key is remembered.
 const REMEMBERED_MS: u64 = 7 * 24 * 60 * 60 * 1_000;
+
+/// Time between looks at a journal.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// What a key was used for.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -154,5 +160,20 @@ impl KeyedRequest {
         let Some(note) = &self.note else { return Ok(false) };
         let entries = state.store().read_entries(&note.run, note.entries).await?;
         Ok(entries.iter().any(|entry| matches!(entry.kind, EntryKind::Resumed { .. } | EntryKind::Reopened { .. })))
+    }
+
+    /// Waits until the journal says that the run was resumed, or the run does nothing: only then may the same request come.
+    ///
+    /// # Errors
+    ///
+    /// The store.
+    pub async fn await_resumed(&self, state: &AppState, resumed: StartedRun) -> ApiResult<()> {
+        let Some(mut outcome) = resumed.outcome else { return Ok(()) };
+        while !self.was_resumed(state).await? {
+            if tokio::time::timeout(PAUSE, &mut outcome).await.is_ok() {
+                break;
+            }
+        }
+        Ok(())
     }
 }

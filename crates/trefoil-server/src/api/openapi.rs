@@ -90,10 +90,12 @@ fn add_common(operation: &mut Operation) {
     let is_with_body = operation.request_body.is_some();
     let responses = &mut operation.responses.responses;
     for (status, response) in responses.iter_mut() {
-        if let RefOr::T(response) = response
-            && status.starts_with(['4', '5'])
-        {
+        let RefOr::T(response) = response else { continue };
+        if status.starts_with(['4', '5']) {
             *response = problem_response(&response.description);
+        } else if response.description.is_empty() {
+            // OpenAPI wants one, and what it is says the operation.
+            response.description = "What was asked for".to_owned();
         }
     }
     for (status, description) in COMMON {

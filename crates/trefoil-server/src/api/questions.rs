@@ -20,6 +20,7 @@ use crate::state::{AppState, KEY_LABEL};
 
 /// Which questions.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub struct QuestionQuery {
     /// Only those of runs of this flow.

@@ -118,7 +118,7 @@ pub struct CancelResult {
     #[serde(flatten)]
     pub summary: RunSummary,
     /// Whether it has ended. Otherwise the process that drives it was asked to end it.
-    pub ended: bool,
+    pub has_ended: bool,
 }
 
 /// Cancels a run, whichever process drives it. A run that has ended stays as it is.
@@ -134,7 +134,7 @@ pub async fn cancel_run(
     let ended = end_run(&state, &record.run, record.status.is_end()).await?;
     let record = state.runs.record(&record.run).await?;
     let status = if ended { StatusCode::OK } else { StatusCode::ACCEPTED };
-    Ok((status, JsonResponse(CancelResult { summary: RunSummary::from(&record), ended })).into_response())
+    Ok((status, JsonResponse(CancelResult { summary: RunSummary::from(&record), has_ended: ended })).into_response())
 }
 
 /// Ends a run. Returns whether it has ended.
@@ -174,7 +174,10 @@ pub async fn resume_run(
         if let Some(request) = &mut request {
             request.note_request(&state, &record.run).await?;
         }
-        state.local.resume_run(&state.engines, &record.run).await?;
+        let resumed = state.local.resume_run(&state.engines, &record.run).await?;
+        if let Some(request) = &request {
+            request.await_resumed(&state, resumed).await?;
+        }
     }
     let record = state.runs.record(&record.run).await?;
     Ok((StatusCode::ACCEPTED, JsonResponse(RunSummary::from(&record))).into_response())

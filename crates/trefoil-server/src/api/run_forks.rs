@@ -196,6 +196,7 @@ async fn edited_flow(state: &AppState, stored: &StoredRun, files: &BTreeMap<Stri
 
 /// With which run to compare.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub struct DiffQuery {
     /// The other run.

@@ -29,6 +29,7 @@ const MOST: usize = 1_000;
 
 /// Which runs to list.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub struct RunListQuery {
     /// Only runs with one of these statuses, separated by commas; `error` is `failed`.
@@ -152,6 +153,7 @@ pub async fn show_run(
 
 /// Which state of a run.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub struct RunStateQuery {
     /// The number of the last event that counts; absent: all of them.

@@ -1,10 +1,13 @@
 //! The server as its clients see it: over HTTP, with a store in a file, and models that answer from a script.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
+mod api;
 mod clients;
 mod conformance;
+mod described_api;
 mod mcp;
 mod openai;
 mod openai_requests;
 mod openai_streams;
+mod repeated_requests;
 mod test_server;

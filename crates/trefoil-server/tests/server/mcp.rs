@@ -302,3 +302,19 @@ async fn a_call_needs_the_scope_for_runs_and_an_answer_that_for_answers() {
     let done = ask_with(&answers, answer).await;
     assert_eq!(done["content"][0]["text"].as_str().map(str::trim), Some("published"), "{done}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn places_in_errors_are_inside_the_folder_that_is_served() {
+    let server = TestServer::start().await;
+    let call = json!({ "name": "failing", "arguments": { "input": "hi" } });
+    let session = Session::begin(&server).await;
+    let old = session.ask("tools/call", call.clone()).await;
+    let new = message(&server.send(stateless(&server, "tools/call", call)).await);
+    for called in [&old, &new] {
+        let text = called["result"]["content"][0]["text"].as_str().unwrap();
+        assert!(text.contains(" failing.yaml:") && !text.contains("tests/"), "{text}");
+    }
+    let call = json!({ "name": "selection", "arguments": { "input": "hi" } });
+    let refused = session.ask("tools/call", call).await;
+    assert!(!refused.to_string().contains(env!("CARGO_MANIFEST_DIR")), "{refused}");
+}

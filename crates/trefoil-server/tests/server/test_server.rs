@@ -1,7 +1,8 @@
 //! A server in this process, and requests to it.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Once};
+use std::sync::{Arc, Mutex, Once};
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
@@ -13,6 +14,7 @@ use trefoil_host::engine::Engine;
 use trefoil_host::service::{LocalRuns, RunFeeds};
 use trefoil_host::worker::WorkerEngines;
 use trefoil_project::load::{CheckOptions, LoadOptions};
+use trefoil_project::secrets::SecretVault;
 use trefoil_project::settings::Settings;
 use trefoil_project::target::LoadTarget;
 use trefoil_server::{
@@ -20,6 +22,8 @@ use trefoil_server::{
     ServerMetrics, ServerState, ServingOptions, StoredManifests, UsageGate, build_router, serve_connections,
 };
 use trefoil_store::{Owner, Record, RunFilter, SqliteStore, Status, Store, StoreLimits, StoreOptions};
+
+use crate::described_api::DescribedApi;
 
 /// How long something may take that happens soon.
 const SOON: Duration = Duration::from_secs(20);
@@ -34,6 +38,8 @@ pub struct TestServer {
     pub state: AppState,
     client: reqwest::Client,
     stop: watch::Sender<bool>,
+    /// The operations of the API that have succeeded: `GET /api/v1/runs/{run}`.
+    succeeded: Mutex<BTreeSet<String>>,
     _folder: tempfile::TempDir,
 }
 
@@ -132,6 +138,7 @@ impl TestServer {
         let state: AppState = Arc::new(ServerState {
             keys: KeyRing::new(runs.store().clone()),
             gate: UsageGate::new(runs.store().clone(), Arc::new(StoreLimits::new(owner.clone()))),
+            vault: Some(SecretVault::in_folder(folder.path())),
             manifests: StoredManifests::default(),
             client_tools: ClientToolBoard::default(),
             catalog,
@@ -152,14 +159,52 @@ impl TestServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         tokio::spawn(serve_connections(listener, None, build_router(state.clone()), stopping));
-        Self { url, state, client: new_client(), stop, _folder: folder }
+        Self { url, state, client: new_client(), stop, succeeded: Mutex::default(), _folder: folder }
     }
 
-    /// Sends a request.
+    /// Sends a request. An answer of the API must be as its description says.
     pub async fn send(&self, request: reqwest::RequestBuilder) -> Reply {
-        let response = request.send().await.unwrap();
+        let (client, request) = request.build_split();
+        let request = request.unwrap();
+        let (method, path) = (request.method().to_string(), request.url().path().to_owned());
+        let response = client.execute(request).await.unwrap();
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
-        Reply { status, headers, text: response.text().await.unwrap() }
+        let reply = Reply { status, headers, text: response.text().await.unwrap() };
+        match DescribedApi::get().check_reply(&method, &path, &reply) {
+            Ok(Some(operation)) if status < 400 => drop(self.succeeded.lock().unwrap().insert(operation)),
+            Ok(_) => {}
+            Err(why) => panic!("{method} {path} {status}: {why}\n{}", reply.text),
+        }
+        reply
+    }
+
+    /// The operations of the API that have succeeded so far: `GET /api/v1/runs/{run}`.
+    pub fn succeeded_operations(&self) -> BTreeSet<String> {
+        self.succeeded.lock().unwrap().clone()
+    }
+
+    /// Sends a request without a body to the API.
+    pub async fn api(&self, method: &str, path: &str) -> Reply {
+        self.send(self.request(method, &format!("/api/v1{path}"))).await
+    }
+
+    /// Sends a request with a body to the API.
+    pub async fn post_api(&self, path: &str, body: &Json) -> Reply {
+        self.send(self.post(&format!("/api/v1{path}"), body)).await
+    }
+
+    /// Sends a request with a body and an idempotency key to the API.
+    pub async fn post_keyed(&self, path: &str, key: &str, body: &Json) -> Reply {
+        let request = self.post(&format!("/api/v1{path}"), body);
+        self.send(request.header("idempotency-key", key)).await
+    }
+
+    /// Starts a run, waits for what comes of it, and returns its id.
+    pub async fn run_flow(&self, flow: &str, input: Json) -> String {
+        let body = json!({ "flow": flow, "input": input, "wait_seconds": 20 });
+        let reply = self.post_api("/runs", &body).await;
+        assert_eq!(reply.status, 200, "{}", reply.text);
+        reply.json()["run"].as_str().unwrap().to_owned()
     }
 
     /// A request with this method.

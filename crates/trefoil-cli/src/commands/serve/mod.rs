@@ -17,6 +17,7 @@ use trefoil_host::service::{LocalRuns, RunFeeds};
 use trefoil_host::worker::{RunWorker, WorkerEngines, WorkerLimits};
 use trefoil_machine::RunSpec;
 use trefoil_project::load::{CheckOptions, LoadOptions};
+use trefoil_project::secrets::SecretVault;
 use trefoil_project::settings::{self, Settings};
 use trefoil_project::target::LoadTarget;
 use trefoil_server::{
@@ -148,6 +149,7 @@ pub fn run(args: &ServeCommandArgs) -> Result<u8, u8> {
             body_limit: usize::from(args.max_body) << 20,
             body_timeout: Duration::from_secs(60),
         },
+        vault: SecretVault::of_user(),
         manifests: StoredManifests::default(),
         client_tools: ClientToolBoard::default(),
         metrics: ServerMetrics::default(),
