@@ -154,13 +154,19 @@ impl Served {
                 },
                 keys: KeyRing::new(store.clone()),
                 gate: UsageGate::new(store.clone(), Arc::new(StoreLimits::new(owner.clone()))),
+                vault: None,
                 metrics: ServerMetrics::default(),
                 log: Arc::new(Silent),
                 stopping: stopping.clone(),
             });
             if works {
-                let limits =
-                    WorkerLimits { concurrency: 1_000, per_flow: None, once: false, drain: Duration::from_secs(1) };
+                let limits = WorkerLimits {
+                    concurrency: 1_000,
+                    per_flow: None,
+                    once: false,
+                    outlasts_store: true,
+                    drain: Duration::from_secs(1),
+                };
                 let worker = RunWorker::new(owner, engines, limits, Arc::new(Silent));
                 tokio::spawn(worker.run_until_stopped(Silent));
             }
