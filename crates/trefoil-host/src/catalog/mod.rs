@@ -102,7 +102,9 @@ impl CatalogSnapshot {
     fn has_same_sources(&self, other: &Self) -> bool {
         let is_same = |(one, other): (&Arc<CatalogFlow>, &Arc<CatalogFlow>)| {
             let (loaded, earlier) = (one.flow.loaded_target(), other.flow.loaded_target());
-            let same_texts = loaded.source_hashes() == earlier.source_hashes() && loaded.texts == earlier.texts;
+            let texts = loaded.source_texts().map(|file| (file.name(), file.text()));
+            let earlier_texts = earlier.source_texts().map(|file| (file.name(), file.text()));
+            let same_texts = texts.eq(earlier_texts) && loaded.texts == earlier.texts;
             one.name == other.name && same_texts && one.broken_edit.is_some() == other.broken_edit.is_some()
         };
         self.flows.len() == other.flows.len() && self.flows.iter().zip(&other.flows).all(is_same)
@@ -160,7 +162,20 @@ struct CatalogState {
     /// Flows that come from elsewhere.
     others: Vec<Arc<CatalogFlow>>,
     /// The files that were read, and their folders.
-    seen: BTreeMap<PathBuf, PathStamp>,
+    seen: BTreeMap<PathBuf, SeenFile>,
+}
+
+/// A file as it was when it was read.
+struct SeenFile {
+    stamp: PathStamp,
+    /// It may have changed after it was read, within the accuracy of its time.
+    is_recent: bool,
+}
+
+impl SeenFile {
+    fn has_changed(&self, path: &Path) -> bool {
+        file_access::read_stamp(path) != self.stamp
+    }
 }
 
 impl CatalogState {
@@ -209,12 +224,15 @@ impl FlowCatalog {
 
     /// The flows in their current state: loads them again if files have changed. Reads the disk.
     pub fn current_snapshot(&self) -> Arc<CatalogSnapshot> {
-        let (before, is_changed) = {
+        let (before, is_due, is_edited) = {
             let state = lock(&self.state);
-            let is_changed = state.seen.iter().any(|(path, stamp)| file_access::read_stamp(path) != *stamp);
-            (state.snapshot.clone(), is_changed)
+            let is_recent = state.seen.values().any(|file| file.is_recent);
+            let changed: Vec<_> = state.seen.iter().filter(|(path, file)| file.has_changed(path)).collect();
+            // Other files come and go in a folder: the store of the runs, for example.
+            let is_edited = changed.iter().any(|(path, _)| !file_access::is_folder(path));
+            (state.snapshot.clone(), is_recent || !changed.is_empty(), is_edited)
         };
-        if !is_changed {
+        if !is_due {
             return before;
         }
         let loaded = self.source.load(false, &before).unwrap_or_default();
@@ -225,8 +243,7 @@ impl FlowCatalog {
             state.set_others(others);
             state.snapshot.clone()
         };
-        // Other files come and go in a folder: the store of the runs, for example.
-        if !snapshot.has_same_sources(&before) {
+        if is_edited || !snapshot.has_same_sources(&before) {
             self.source.watch.take_notice(CatalogNotice::FlowsChanged(&snapshot.flow_names()));
         }
         snapshot
@@ -252,14 +269,9 @@ impl CatalogSource {
         let LoadingFlows { snapshot, files, .. } = loading;
         let mut seen = BTreeMap::new();
         for path in files.into_iter().chain(settings::user_settings_files()) {
-            let mut stamp = file_access::read_stamp(&path);
-            if let PathStamp::File(Some(changed), _) = stamp
-                && changed + TICK >= begun
-            {
-                // It may have changed after it was read.
-                stamp = PathStamp::Missing;
-            }
-            seen.insert(path, stamp);
+            let stamp = file_access::read_stamp(&path);
+            let is_recent = matches!(stamp, PathStamp::File(Some(changed), _) if changed + TICK >= begun);
+            seen.insert(path, SeenFile { stamp, is_recent });
         }
         Some(CatalogState { snapshot: Arc::new(snapshot.clone()), of_files: snapshot, others: Vec::new(), seen })
     }

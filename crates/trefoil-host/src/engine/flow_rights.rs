@@ -66,7 +66,7 @@ fn table_name(flow: &str) -> String {
     format!("`[serve.flows.{}]`", toml_key(flow))
 }
 
-fn of_flow<'r>(rules: &'r [ServedFlowRule], flow: &str) -> Option<&'r ServedFlowRule> {
+fn find_rule<'r>(rules: &'r [ServedFlowRule], flow: &str) -> Option<&'r ServedFlowRule> {
     rules.iter().find(|rule| rule.flow == flow)
 }
 
@@ -87,9 +87,17 @@ impl Engine {
         self.flow_rights(rights)
     }
 
+    /// Whether any flow has rules here.
+    pub(crate) fn has_flow_rules(&self) -> bool {
+        matches!(&self.parts.rights, Some(rights) if !(rights.rules.is_empty() && rights.around.is_empty()))
+    }
+
     /// The engine for the runs of a flow: with what this engine has, as far as the flow may use it.
     pub(crate) fn for_flow(&self, flow: &str) -> Engine {
         let Some(rights) = self.parts.rights.clone() else { return self.clone() };
+        if !self.has_flow_rules() {
+            return self.clone();
+        }
         if matches!(self.parts.held.flows.last(), Some(last) if **last == *flow) {
             return self.clone();
         }
@@ -137,9 +145,9 @@ impl EngineParts {
 
     fn hold_commands(&mut self, rights: &FlowRights, flow: &str) {
         let is_forbidden =
-            |rules: &[ServedFlowRule]| matches!(of_flow(rules, flow), Some(rule) if rule.commands == Some(false));
+            |rules: &[ServedFlowRule]| matches!(find_rule(rules, flow), Some(rule) if rule.commands == Some(false));
         let is_first = self.held.flows.is_empty();
-        let is_granted = matches!(of_flow(&rights.rules, flow), Some(rule) if rule.commands == Some(true));
+        let is_granted = matches!(find_rule(&rights.rules, flow), Some(rule) if rule.commands == Some(true));
         let why = if is_forbidden(&rights.rules) || is_forbidden(&rights.around) {
             ToolRefusal {
                 why: format!("the flow `{flow}` may not run commands"),

@@ -92,6 +92,9 @@ impl WorkerEngines {
             // Of the settings of another project, only what they forbid holds.
             false => self.own.clone().with_rules_around(project.settings(false).settings.flow_rules),
         };
+        if !engine.has_flow_rules() {
+            return Ok(engine);
+        }
         let mut callers = Vec::new();
         let mut above = store.record(&stored.started.run).await?.parent;
         while let Some(caller) = above.take() {
@@ -122,6 +125,8 @@ pub struct RunWorker {
     /// The runs that could not continue here, until when they are left to other workers, and the length of that pause.
     elsewhere: BTreeMap<String, (Instant, Duration)>,
     reclaimed: Option<Instant>,
+    /// Why the store could not be used at the last attempt.
+    unavailable: Option<String>,
 }
 
 /// How a worker ended.
@@ -169,6 +174,7 @@ impl RunWorker {
             work: JoinSet::new(),
             elsewhere: BTreeMap::new(),
             reclaimed: None,
+            unavailable: None,
         }
     }
 
@@ -204,9 +210,16 @@ impl RunWorker {
         let mut asked = pin!(requests.next_request());
         loop {
             let idle = match self.claim_runs().await {
-                Ok(idle) => idle,
+                Ok(idle) => {
+                    self.unavailable = None;
+                    idle
+                }
                 Err(error) if error.is_temporary() || self.limits.outlasts_store => {
-                    self.watch.take_event(WorkerEvent::StoreUnavailable(&error));
+                    // It is said once, not at every attempt.
+                    let why = error.to_string();
+                    if self.unavailable.replace(why.clone()) != Some(why) {
+                        self.watch.take_event(WorkerEvent::StoreUnavailable(&error));
+                    }
                     false
                 }
                 Err(error) => return WorkerStop::Unusable(error),

@@ -153,12 +153,13 @@ impl Owner {
         // acquired.
         self.lock_held().insert(run.to_owned(), OwnedRunState::Beginning);
         let hold = LeasedRun { owner: self.clone(), run: run.to_owned() };
+        // Also if the claim fails: it may have been done.
+        self.keep_renewing();
         let claimed = self.lost.watch_claim(self.store.claim_run(run, self.claim())).await;
         self.lock_held().remove(run);
         match claimed {
             Ok(lease) => {
                 self.lock_held().insert(run.to_owned(), OwnedRunState::Leased(lease));
-                self.keep_renewing();
             }
             Err(StoreError::Ended { .. }) => {}
             Err(error) => return Err(error),
@@ -171,6 +172,7 @@ impl Owner {
         let claim = Claim { failed: false, ..self.claim() };
         // If this process stood still, its leases have expired and nobody else may have claimed their runs: it still works on them.
         share.except.extend(self.lock_held().keys().cloned());
+        self.keep_renewing();
         let _claiming = self.lost.begin_claims().await;
         let leases = self.lost.watch_claim(self.store.claim_some(claim, share)).await?;
         let mut held = self.lock_held();
@@ -181,7 +183,6 @@ impl Owner {
         });
         let holds = holds.collect();
         drop(held);
-        self.keep_renewing();
         Ok(holds)
     }
 
