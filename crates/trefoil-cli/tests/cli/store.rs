@@ -127,7 +127,10 @@ fn a_store_that_may_only_be_read_can_be_looked_at() {
     let run = run.as_str().unwrap();
     // Root can write every file, so another user runs the command.
     let program = folder.path().join("program");
-    std::fs::copy(env!("CARGO_BIN_EXE_trefoil"), &program).unwrap();
+    // In a process of its own: a child of another test, begun meanwhile, would hold this one's handle open for writing,
+    // and a program that is open for writing cannot run ("Text file busy").
+    let copied = std::process::Command::new("cp").arg(env!("CARGO_BIN_EXE_trefoil")).arg(&program).status();
+    assert!(copied.unwrap().success());
     [(&program, 0o755), (&path, 0o444), (&folder.path().to_owned(), 0o555)]
         .iter()
         .for_each(|(path, mode)| set(path, *mode));
