@@ -1,13 +1,19 @@
 //! Whether the server lives, whether it can take work, and what it counts.
 
+use std::time::Duration;
+
 use axum::Json as JsonResponse;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use http::{StatusCode, header};
 use serde_json::{Value as Json, json};
+use trefoil_store::Status;
 
 use crate::metrics::StatusCount;
 use crate::state::AppState;
+
+/// How long the store may take to answer.
+const STORE_WAIT: Duration = Duration::from_secs(2);
 
 /// The process lives.
 pub async fn show_health() -> JsonResponse<Json> {
@@ -19,17 +25,23 @@ pub async fn show_readiness(State(state): State<AppState>) -> Response {
     if *state.stopping.borrow() {
         return (StatusCode::SERVICE_UNAVAILABLE, JsonResponse(json!({ "status": "stopping" }))).into_response();
     }
-    match state.store().count_by_status().await {
-        Ok(_) => JsonResponse(json!({ "status": "ready" })).into_response(),
-        Err(_) => (StatusCode::SERVICE_UNAVAILABLE, JsonResponse(json!({ "status": "no store" }))).into_response(),
+    match count_runs(&state).await {
+        Some(_) => JsonResponse(json!({ "status": "ready" })).into_response(),
+        None => (StatusCode::SERVICE_UNAVAILABLE, JsonResponse(json!({ "status": "no store" }))).into_response(),
     }
+}
+
+/// How many runs there are. `None`: the store does not answer, or not soon. The store itself would wait for a server that
+/// restarts, which is longer than those who ask here.
+async fn count_runs(state: &AppState) -> Option<Vec<(Status, u64)>> {
+    tokio::time::timeout(STORE_WAIT, state.store().count_by_status()).await.ok()?.ok()
 }
 
 /// The metrics for Prometheus. If the store does not answer, they say so, and have no figures of it.
 pub async fn show_metrics(State(state): State<AppState>) -> Response {
     let mut statuses = Vec::new();
-    let counts = state.store().count_by_status().await;
-    let store_up = counts.is_ok();
+    let counts = count_runs(&state).await;
+    let store_up = counts.is_some();
     for (status, count) in counts.unwrap_or_default() {
         statuses.push(StatusCount { status: status.name(), count });
     }

@@ -24,14 +24,17 @@ pub struct FrameSender(mpsc::Sender<SseEvent>);
 /// The frames of a stream.
 struct FrameStream {
     frames: mpsc::Receiver<SseEvent>,
-    /// Counted as long as the stream is open.
-    _open: OpenStream,
+    /// Counted as long as the stream is open, which is at most as long as the client's key is valid.
+    open: OpenStream,
 }
 
 impl Stream for FrameStream {
     type Item = Result<SseEvent, Infallible>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.open.poll_revoked(context).is_ready() {
+            return Poll::Ready(None);
+        }
         match self.frames.poll_recv(context) {
             Poll::Ready(Some(frame)) => Poll::Ready(Some(Ok(frame))),
             Poll::Ready(None) => Poll::Ready(None),
@@ -62,7 +65,7 @@ impl FrameSender {
 /// A stream for a client: what is put into the sender arrives there. The stream ends when the sender is dropped.
 pub fn open_stream(open: OpenStream) -> (FrameSender, Response) {
     let (sender, frames) = mpsc::channel(QUEUE);
-    let stream = Sse::new(FrameStream { frames, _open: open }).keep_alive(KeepAlive::new().interval(KEEP_ALIVE));
+    let stream = Sse::new(FrameStream { frames, open }).keep_alive(KeepAlive::new().interval(KEEP_ALIVE));
     let mut response = stream.into_response();
     // Proxies must not collect frames.
     response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
 
-use crate::http::{Reply, Request};
+use crate::http::{Frames, Reply, Request};
 use crate::scene::{Process, Scene, chain, eventually};
 
 /// Requests about a run, with whether they change something.
@@ -187,15 +187,26 @@ fn a_key_for_one_flow_sees_no_other() {
 }
 
 #[test]
-fn a_revoked_key_is_refused_within_two_seconds() {
+fn a_revoked_key_is_refused_within_two_seconds_and_its_streams_end() {
     let scene = Scene::new();
     let server = scene.serve(&["--require-key"]);
-    let key = scene.key("gone", &[]);
-    get(&server, "/api/v1/flows", &key);
+    let (key, kept) = (scene.key("gone", &[]), scene.key("kept", &["--all-runs"]));
+    let run = asked(&server, &key);
+    let events = Request::get(&format!("/api/v1/runs/{run}/events")).with("Accept", "text/event-stream");
+    let watch = |key: &str| Frames::new(events.clone().with_key(key).open(server.address).unwrap().body);
+    let (mut of_gone, mut of_kept) = (watch(&key), watch(&kept));
     scene.say(&["keys", "revoke", "gone"]);
     let began = Instant::now();
     eventually("a revoked key is accepted", || send(&server, &Request::get("/api/v1/flows"), &key).status == 401);
     assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    while of_gone.next_frame().unwrap().is_some() {}
+    let answer = Request::post(&format!("/api/v1/runs/{run}/answers"), &json!({ "step": "approve", "value": "yes" }));
+    send(&server, &answer, &kept).is(202);
+    let mut last = String::new();
+    while let Some(frame) = of_kept.next_frame().unwrap() {
+        last = frame.event;
+    }
+    assert_eq!(last, "run_finished");
 }
 
 #[test]

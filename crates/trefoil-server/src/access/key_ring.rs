@@ -22,6 +22,8 @@ const COLLECTION: &str = "api-key";
 const PREFIX: &str = "trefoil_";
 /// How long a server may believe what it has read of a key: a revoked one is refused after that.
 const FRESH: Duration = Duration::from_secs(1);
+/// Time between two looks at the key of an open stream.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
 /// The most keys in one list.
 const MOST: usize = 1_000;
 /// The most keys that are remembered.
@@ -170,6 +172,17 @@ impl KeyRing {
         let Some(stored) = self.read_key(id).await? else { return Ok(None) };
         // Hashes are compared, so the time of the comparison tells nothing about the key.
         if stored.hash == hash_secret(secret) { Ok(Some(stored.record.clone())) } else { Ok(None) }
+    }
+
+    /// Waits until a key is no longer in the store. Returns no later than [`LOOK_AGAIN`] after that. What cannot be read is
+    /// looked at again.
+    pub async fn wait_revoked(&self, id: &str) {
+        loop {
+            tokio::time::sleep(LOOK_AGAIN).await;
+            if let Ok(None) = self.read_key(id).await {
+                return;
+            }
+        }
     }
 
     async fn read_key(&self, id: &str) -> Result<Option<Arc<StoredKey>>, StoreError> {

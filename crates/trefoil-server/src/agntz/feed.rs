@@ -48,7 +48,7 @@ pub async fn stream_feed(
     if found.record.content.keeps_prompts() {
         let reader = state.local.run_feeds().watch_run(&found.record.run, None).await?;
         let fold = RunFold::new(&found.record.run, reader.flow());
-        (frames, response) = open_stream(OpenStream::new(&state));
+        (frames, response) = open_stream(OpenStream::new(&state, &caller));
         let mut stopping = state.stopping.clone();
         let feed = SentFeed { state, caller, id, fold, since, has_sent: false };
         tokio::spawn(async move {
@@ -60,7 +60,7 @@ pub async fn stream_feed(
         });
     } else {
         let snapshot = found_json(&state, &found).await?;
-        (frames, response) = open_stream(OpenStream::new(&state));
+        (frames, response) = open_stream(OpenStream::new(&state, &caller));
         tokio::spawn(async move {
             frames.send_frame(None, "snapshot", &snapshot.to_string()).await;
         });

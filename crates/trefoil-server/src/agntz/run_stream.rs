@@ -55,7 +55,7 @@ pub async fn stream_agent(
     let guard = CancelOnLeave::new(&state, &run, may_return);
     let reader = state.local.run_feeds().watch_run(&run, None).await?;
     let fold = RunFold::new(&run, reader.flow());
-    let (frames, response) = open_stream(OpenStream::new(&state));
+    let (frames, response) = open_stream(OpenStream::new(&state, &caller));
     let start = json!({ "agentId": agent, "kind": kind, "runId": run, "retention": { "mode": "result" } });
     let streamed = StreamedRun { state, reader, fold, guard, requests, version, seq: 0 };
     tokio::spawn(async move {

@@ -124,14 +124,14 @@ pub async fn stream_trace(
     if record.status.is_end() || !record.content.keeps_prompts() {
         let view = read_view(&state, &record).await?;
         let snapshot = detail(&record, &view);
-        (frames, response) = open_stream(OpenStream::new(&state));
+        (frames, response) = open_stream(OpenStream::new(&state, &caller));
         tokio::spawn(async move {
             frames.send_frame(None, "snapshot", &snapshot.to_string()).await;
         });
         return Ok(response);
     }
     let reader = state.local.run_feeds().watch_run(&record.run, None).await?;
-    (frames, response) = open_stream(OpenStream::new(&state));
+    (frames, response) = open_stream(OpenStream::new(&state, &caller));
     let mut stopping = state.stopping.clone();
     let trace = LiveTrace { state, record, view: RunView::new(ViewDetail::Full), sent: HashMap::new() };
     tokio::spawn(async move {

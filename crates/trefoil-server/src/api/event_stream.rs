@@ -43,7 +43,7 @@ pub struct RunEventList {
 /// ended; each frame has the event's number as its id, and the event's kind as its name.
 #[utoipa::path(get, path = "/api/v1/runs/{run}/events", tag = "runs", params(("run" = String, Path), RunEventsQuery,
     ("Last-Event-ID" = Option<u64>, Header, description = "Only events with a higher number")),
-    responses((status = 200, content((RunEventList = "application/json"), (String = "text/event-stream"))), (status = 204, description = "The run has ended, and there are no more events"), (status = 404, body = Problem, description = "There is nothing with this name for the caller"), (status = 410, body = Problem, description = "The store has removed the content of the run")))]
+    responses((status = 200, content((RunEventList = "application/json"), (String = "text/event-stream"))), (status = 204, description = "The run has ended, and there are no more events"), (status = 410, body = Problem, description = "The store has removed the content of the run")))]
 pub async fn run_events(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,
@@ -55,7 +55,7 @@ pub async fn run_events(
     let record = state.find_run(&caller, &run).await?;
     let after = last_event_id(&headers).or(query.after);
     if wants_stream(&headers) {
-        return stream_run(&state, &record.run, after).await;
+        return stream_run(&state, &caller, &record.run, after).await;
     }
     let list = list_events(&state, &record.run, after, query.limit.unwrap_or(1_000).clamp(1, 100_000)).await?;
     Ok(JsonResponse(list).into_response())
@@ -97,13 +97,13 @@ async fn list_events(state: &AppState, run: &str, after: Option<u64>, limit: usi
 /// # Errors
 ///
 /// The run cannot be read.
-pub async fn stream_run(state: &AppState, run: &str, after: Option<u64>) -> ApiResult<Response> {
+pub async fn stream_run(state: &AppState, caller: &Caller, run: &str, after: Option<u64>) -> ApiResult<Response> {
     let mut reader = state.local.run_feeds().watch_run(run, after).await?;
     if after.is_some() && has_seen_all(state, run, after).await? {
         // A browser would ask again and again.
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
-    let (frames, response) = open_stream(OpenStream::new(state));
+    let (frames, response) = open_stream(OpenStream::new(state, caller));
     let mut stopping = state.stopping.clone();
     tokio::spawn(async move {
         tokio::select! {

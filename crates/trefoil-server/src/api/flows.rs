@@ -124,7 +124,7 @@ pub struct FlowDetail {
 }
 
 /// Shows a flow.
-#[utoipa::path(get, path = "/api/v1/flows/{flow}", tag = "flows", params(("flow" = String, Path)), responses((status = 200, body = FlowDetail), (status = 404, body = Problem, description = "There is nothing with this name for the caller")))]
+#[utoipa::path(get, path = "/api/v1/flows/{flow}", tag = "flows", params(("flow" = String, Path)), responses((status = 200, body = FlowDetail)))]
 pub async fn show_flow(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,
@@ -141,7 +141,7 @@ pub async fn show_flow(
 }
 
 /// The JSON Schema of the input of a flow.
-#[utoipa::path(get, path = "/api/v1/flows/{flow}/schema", tag = "flows", params(("flow" = String, Path)), responses((status = 200, body = Object), (status = 404, body = Problem, description = "There is nothing with this name for the caller")))]
+#[utoipa::path(get, path = "/api/v1/flows/{flow}/schema", tag = "flows", params(("flow" = String, Path)), responses((status = 200, body = Object)))]
 pub async fn flow_schema(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,
@@ -164,7 +164,7 @@ pub struct FlowChecks {
 }
 
 /// The findings in a flow.
-#[utoipa::path(get, path = "/api/v1/flows/{flow}/checks", tag = "flows", params(("flow" = String, Path)), responses((status = 200, body = FlowChecks), (status = 404, body = Problem, description = "There is nothing with this name for the caller")))]
+#[utoipa::path(get, path = "/api/v1/flows/{flow}/checks", tag = "flows", params(("flow" = String, Path)), responses((status = 200, body = FlowChecks)))]
 pub async fn flow_checks(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,
@@ -177,7 +177,7 @@ pub async fn flow_checks(
 }
 
 /// The plan of a flow: inputs, steps, models, the most calls and what they cost.
-#[utoipa::path(get, path = "/api/v1/flows/{flow}/plan", tag = "flows", params(("flow" = String, Path)), responses((status = 200, body = Object), (status = 404, body = Problem, description = "There is nothing with this name for the caller")))]
+#[utoipa::path(get, path = "/api/v1/flows/{flow}/plan", tag = "flows", params(("flow" = String, Path)), responses((status = 200, body = Object)))]
 pub async fn flow_plan(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,
@@ -195,7 +195,7 @@ pub struct GraphQuery {
 }
 
 /// The graph of a flow.
-#[utoipa::path(get, path = "/api/v1/flows/{flow}/graph", tag = "flows", params(("flow" = String, Path), ("format" = Option<String>, Query, description = "`svg` (the default), `mermaid`, `dot`")), responses((status = 200, content((String = "image/svg+xml"), (String = "text/plain"))), (status = 404, body = Problem, description = "There is nothing with this name for the caller")))]
+#[utoipa::path(get, path = "/api/v1/flows/{flow}/graph", tag = "flows", params(("flow" = String, Path), ("format" = Option<String>, Query, description = "`svg` (the default), `mermaid`, `dot`")), responses((status = 200, content((String = "image/svg+xml"), (String = "text/plain")))))]
 pub async fn flow_graph(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,

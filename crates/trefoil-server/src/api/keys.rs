@@ -72,7 +72,7 @@ pub async fn list_keys(
 }
 
 /// Revokes a key, by its id.
-#[utoipa::path(delete, path = "/api/v1/keys/{key}", tag = "keys", params(("key" = String, Path)), responses((status = 204, description = "It is refused from now on"), (status = 404, body = Problem, description = "There is nothing with this name for the caller")))]
+#[utoipa::path(delete, path = "/api/v1/keys/{key}", tag = "keys", params(("key" = String, Path)), responses((status = 204, description = "It is refused from now on")))]
 pub async fn revoke_key(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,
@@ -86,7 +86,7 @@ pub async fn revoke_key(
 }
 
 /// What the operator says of a flow: whether its runs may start, and what they may cost in a day.
-#[utoipa::path(get, path = "/api/v1/flows/{flow}/rule", tag = "flows", params(("flow" = String, Path)), responses((status = 200, body = FlowRule), (status = 404, body = Problem, description = "There is nothing with this name for the caller")))]
+#[utoipa::path(get, path = "/api/v1/flows/{flow}/rule", tag = "flows", params(("flow" = String, Path)), responses((status = 200, body = FlowRule)))]
 pub async fn show_rule(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,
@@ -98,7 +98,7 @@ pub async fn show_rule(
 }
 
 /// Stops a flow, lets it start again, or sets what its runs may cost in a day. Holds at once on all servers of the store.
-#[utoipa::path(put, path = "/api/v1/flows/{flow}/rule", tag = "flows", params(("flow" = String, Path)), request_body = FlowRule, responses((status = 200, body = FlowRule), (status = 404, body = Problem, description = "There is nothing with this name for the caller")))]
+#[utoipa::path(put, path = "/api/v1/flows/{flow}/rule", tag = "flows", params(("flow" = String, Path)), request_body = FlowRule, responses((status = 200, body = FlowRule)))]
 pub async fn set_rule(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,

@@ -54,7 +54,7 @@ impl ListedRoutes {
         self
     }
 
-    fn of_api() -> Self {
+    fn list_all() -> Self {
         const GET: Method = Method::GET;
         const PUT: Method = Method::PUT;
         const POST: Method = Method::POST;
@@ -93,10 +93,10 @@ impl ListedRoutes {
 
 /// The routes of the API.
 pub fn api_routes() -> Router<AppState> {
-    Router::new().nest(PREFIX, ListedRoutes::of_api().router)
+    Router::new().nest(PREFIX, ListedRoutes::list_all().router)
 }
 
 /// The methods and paths of the API, as its router has them.
 pub fn list_api_routes() -> Vec<(Method, String)> {
-    ListedRoutes::of_api().listed
+    ListedRoutes::list_all().listed
 }

@@ -63,6 +63,8 @@ const COMMON: [(&str, &str); 7] = [
 ];
 /// What every operation with a body may answer.
 const WITH_BODY: [(&str, &str); 2] = [("408", "The body is too slow"), ("413", "The body is too large")];
+/// What every operation may answer that names something in its path.
+const WITH_NAME: [(&str, &str); 1] = [("404", "There is nothing with this name for the caller")];
 /// The name of the scheme of keys.
 const KEY_SCHEME: &str = "key";
 
@@ -71,10 +73,11 @@ struct CommonAnswers;
 
 impl Modify for CommonAnswers {
     fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
-        for item in openapi.paths.paths.values_mut() {
+        for (path, item) in &mut openapi.paths.paths {
+            let is_named = path.contains('{');
             let operations = [&mut item.get, &mut item.put, &mut item.post, &mut item.delete];
             for operation in operations.into_iter().flatten() {
-                add_common(operation);
+                add_common(operation, is_named);
             }
         }
         let mut key = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build();
@@ -86,7 +89,7 @@ impl Modify for CommonAnswers {
     }
 }
 
-fn add_common(operation: &mut Operation) {
+fn add_common(operation: &mut Operation, is_named: bool) {
     let is_with_body = operation.request_body.is_some();
     let responses = &mut operation.responses.responses;
     for (status, response) in responses.iter_mut() {
@@ -98,13 +101,10 @@ fn add_common(operation: &mut Operation) {
             response.description = "What was asked for".to_owned();
         }
     }
-    for (status, description) in COMMON {
-        responses.entry(status.to_owned()).or_insert_with(|| problem_response(description).into());
-    }
-    for (status, description) in WITH_BODY {
-        if is_with_body {
-            responses.entry(status.to_owned()).or_insert_with(|| problem_response(description).into());
-        }
+    let with_body: &[_] = if is_with_body { &WITH_BODY } else { &[] };
+    let with_name: &[_] = if is_named { &WITH_NAME } else { &[] };
+    for (status, description) in COMMON.iter().chain(with_body).chain(with_name) {
+        responses.entry((*status).to_owned()).or_insert_with(|| problem_response(description).into());
     }
 }
 

@@ -14,7 +14,7 @@ use trefoil_host::stored_runs::{DeletionRefusal, plan_deletion, post_answer, wai
 use trefoil_machine::event::AwaitedActivity;
 use trefoil_machine::step_path::{RunPath, find_steps};
 use trefoil_project::Error;
-use trefoil_store::Record;
+use trefoil_store::{Record, Status};
 use utoipa::ToSchema;
 
 use super::keyed_request::KeyedRequest;
@@ -40,7 +40,7 @@ pub struct AnswerBody {
 /// Answers a question of a run. The first answer counts: a second one gets 409.
 #[utoipa::path(post, path = "/api/v1/runs/{run}/answers", tag = "runs", params(("run" = String, Path),
     ("Idempotency-Key" = Option<String>, Header, description = "The same key and body again: the same answer, given once")), request_body = AnswerBody,
-    responses((status = 202, description = "The answer is stored, and the run goes on with it", body = RunSummary), (status = 404, body = Problem, description = "There is nothing with this name for the caller"), (status = 409, body = Problem, description = "It does not fit how things stand"), (status = 410, body = Problem, description = "The store has removed the content of the run"), (status = 422, body = Problem, description = "It cannot run, or is not accepted")))]
+    responses((status = 202, description = "The answer is stored, and the run goes on with it", body = RunSummary), (status = 409, body = Problem, description = "It does not fit how things stand"), (status = 410, body = Problem, description = "The store has removed the content of the run"), (status = 422, body = Problem, description = "It cannot run, or is not accepted")))]
 pub async fn answer_question(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,
@@ -123,7 +123,7 @@ pub struct CancelResult {
 
 /// Cancels a run, whichever process drives it. A run that has ended stays as it is.
 #[utoipa::path(post, path = "/api/v1/runs/{run}/cancel", tag = "runs", params(("run" = String, Path)),
-    responses((status = 200, body = CancelResult), (status = 202, description = "Its process was asked", body = CancelResult), (status = 404, body = Problem, description = "There is nothing with this name for the caller"), (status = 409, body = Problem, description = "It does not fit how things stand")))]
+    responses((status = 200, body = CancelResult), (status = 202, description = "Its process was asked", body = CancelResult), (status = 409, body = Problem, description = "It does not fit how things stand")))]
 pub async fn cancel_run(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,
@@ -155,7 +155,7 @@ pub async fn end_run(state: &AppState, run: &str, has_ended: bool) -> ApiResult<
 /// Continues a run that has failed, was interrupted, or was answered. Nothing that it has paid for is repeated.
 #[utoipa::path(post, path = "/api/v1/runs/{run}/resume", tag = "runs", params(("run" = String, Path),
     ("Idempotency-Key" = Option<String>, Header, description = "The same key again: the run is continued once")),
-    responses((status = 202, description = "It goes on", body = RunSummary), (status = 404, body = Problem, description = "There is nothing with this name for the caller"), (status = 409, body = Problem, description = "It does not fit how things stand"), (status = 410, body = Problem, description = "The store has removed the content of the run"), (status = 422, body = Problem, description = "It cannot run, or is not accepted")))]
+    responses((status = 202, description = "It goes on", body = RunSummary), (status = 200, description = "It had completed: there is nothing to continue", body = RunSummary), (status = 409, body = Problem, description = "It does not fit how things stand"), (status = 410, body = Problem, description = "The store has removed the content of the run"), (status = 422, body = Problem, description = "It cannot run, or is not accepted")))]
 pub async fn resume_run(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,
@@ -164,6 +164,7 @@ pub async fn resume_run(
 ) -> ApiResult<Response> {
     caller.require_scope(KeyScope::Run)?;
     let record = state.find_run(&caller, &run).await?;
+    let had_completed = record.status == Status::Completed;
     let asked = json!(["resume", record.run]);
     let mut request = KeyedRequest::read_request(&state, &caller, &headers, &asked).await?;
     let was_resumed = match &request {
@@ -180,12 +181,13 @@ pub async fn resume_run(
         }
     }
     let record = state.runs.record(&record.run).await?;
-    Ok((StatusCode::ACCEPTED, JsonResponse(RunSummary::from(&record))).into_response())
+    let status = if had_completed { StatusCode::OK } else { StatusCode::ACCEPTED };
+    Ok((status, JsonResponse(RunSummary::from(&record))).into_response())
 }
 
 /// Deletes a run that has ended, with the runs that it has called.
 #[utoipa::path(delete, path = "/api/v1/runs/{run}", tag = "runs", params(("run" = String, Path)),
-    responses((status = 204, description = "It is deleted"), (status = 404, body = Problem, description = "There is nothing with this name for the caller"), (status = 409, body = Problem, description = "It does not fit how things stand")))]
+    responses((status = 204, description = "It is deleted"), (status = 409, body = Problem, description = "It does not fit how things stand")))]
 pub async fn delete_run(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,

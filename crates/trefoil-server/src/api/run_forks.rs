@@ -122,7 +122,7 @@ fn fork_preview(preview: &EditPreview, plan: &Plan) -> ForkPreview {
 /// changes are kept. With `dry_run`, only says so.
 #[utoipa::path(post, path = "/api/v1/runs/{run}/fork", tag = "runs", request_body = ForkBody,
     params(("run" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "The same key and body again: the same run, paid once")),
-    responses((status = 201, description = "The new run has started", body = RunSummary), (status = 200, description = "What it would do", body = ForkPreview), (status = 404, body = Problem, description = "There is nothing with this name for the caller"), (status = 409, body = Problem, description = "It does not fit how things stand"), (status = 410, body = Problem, description = "The store has removed the content of the run"), (status = 422, body = Problem, description = "It cannot run, or is not accepted")))]
+    responses((status = 201, description = "The new run has started", body = RunSummary), (status = 200, description = "What it would do", body = ForkPreview), (status = 409, body = Problem, description = "It does not fit how things stand"), (status = 410, body = Problem, description = "The store has removed the content of the run"), (status = 422, body = Problem, description = "It cannot run, or is not accepted")))]
 pub async fn fork_run(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,
@@ -204,7 +204,7 @@ pub struct DiffQuery {
 }
 
 /// Compares a run with another one: steps by key, prompts and answers word by word, tokens, cost and time.
-#[utoipa::path(get, path = "/api/v1/runs/{run}/diff", tag = "runs", params(("run" = String, Path), DiffQuery), responses((status = 200, body = Object), (status = 404, body = Problem, description = "There is nothing with this name for the caller"), (status = 410, body = Problem, description = "The store has removed the content of the run")))]
+#[utoipa::path(get, path = "/api/v1/runs/{run}/diff", tag = "runs", params(("run" = String, Path), DiffQuery), responses((status = 200, body = Object), (status = 410, body = Problem, description = "The store has removed the content of the run")))]
 pub async fn diff_runs(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,

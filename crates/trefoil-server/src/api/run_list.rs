@@ -140,7 +140,7 @@ pub async fn run_detail(state: &AppState, record: Record) -> ApiResult<RunDetail
 }
 
 /// Shows a run.
-#[utoipa::path(get, path = "/api/v1/runs/{run}", tag = "runs", params(("run" = String, Path)), responses((status = 200, body = RunDetail), (status = 404, body = Problem, description = "There is nothing with this name for the caller"), (status = 410, body = Problem, description = "The store has removed the content of the run")))]
+#[utoipa::path(get, path = "/api/v1/runs/{run}", tag = "runs", params(("run" = String, Path)), responses((status = 200, body = RunDetail), (status = 410, body = Problem, description = "The store has removed the content of the run")))]
 pub async fn show_run(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,
@@ -189,7 +189,7 @@ async fn read_trace(state: &AppState, run: &str, last: Option<u64>) -> ApiResult
 }
 
 /// The state of a run after an event: its steps with their states, inputs and results.
-#[utoipa::path(get, path = "/api/v1/runs/{run}/state", tag = "runs", params(("run" = String, Path), RunStateQuery), responses((status = 200, body = RunTrace), (status = 404, body = Problem, description = "There is nothing with this name for the caller"), (status = 410, body = Problem, description = "The store has removed the content of the run")))]
+#[utoipa::path(get, path = "/api/v1/runs/{run}/state", tag = "runs", params(("run" = String, Path), RunStateQuery), responses((status = 200, body = RunTrace), (status = 410, body = Problem, description = "The store has removed the content of the run")))]
 pub async fn run_state(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,
@@ -202,7 +202,7 @@ pub async fn run_state(
 }
 
 /// The trace of a run: every step with its prompts, answers, usage and times.
-#[utoipa::path(get, path = "/api/v1/runs/{run}/trace", tag = "runs", params(("run" = String, Path)), responses((status = 200, body = RunTrace), (status = 404, body = Problem, description = "There is nothing with this name for the caller"), (status = 410, body = Problem, description = "The store has removed the content of the run")))]
+#[utoipa::path(get, path = "/api/v1/runs/{run}/trace", tag = "runs", params(("run" = String, Path)), responses((status = 200, body = RunTrace), (status = 410, body = Problem, description = "The store has removed the content of the run")))]
 pub async fn run_trace(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,

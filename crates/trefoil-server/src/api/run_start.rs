@@ -78,7 +78,7 @@ pub async fn start_run(
     };
     let StartedRun { run, outcome } = begin_run(&state, &caller, request).await?;
     if wants_stream(&headers) {
-        return stream_run(&state, &run, None).await;
+        return stream_run(&state, &caller, &run, None).await;
     }
     let location = [(header::LOCATION, format!("/api/v1/runs/{run}"))];
     if wait > 0 && wait_for_run(&state, &run, outcome, Duration::from_secs(wait)).await? {

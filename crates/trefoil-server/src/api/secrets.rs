@@ -80,7 +80,7 @@ pub async fn set_secret(
 }
 
 /// Removes a secret.
-#[utoipa::path(delete, path = "/api/v1/secrets/{name}", tag = "secrets", params(("name" = String, Path)), responses((status = 204, description = "It is removed"), (status = 404, body = Problem, description = "There is nothing with this name for the caller"), (status = 409, body = Problem, description = "It does not fit how things stand")))]
+#[utoipa::path(delete, path = "/api/v1/secrets/{name}", tag = "secrets", params(("name" = String, Path)), responses((status = 204, description = "It is removed"), (status = 409, body = Problem, description = "It does not fit how things stand")))]
 pub async fn remove_secret(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,

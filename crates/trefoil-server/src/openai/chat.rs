@@ -40,7 +40,7 @@ pub async fn complete_chat(
     let head = ChatHead { run, created: state.store().clock().wall_ms() / 1_000, model, include_usage };
     if stream {
         let run = head.run.clone();
-        return stream_chat(&state, head, outcome, abandoned)
+        return stream_chat(&state, &caller, head, outcome, abandoned)
             .await
             .map_err(|problem| OpenAiError::from(problem).with_run(&run));
     }

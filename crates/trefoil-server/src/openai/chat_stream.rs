@@ -13,6 +13,7 @@ use trefoil_runtime::RunOutcome;
 use super::chat_head::ChatHead;
 use super::errors::{OpenAiError, mark_started};
 use super::run_ending::{AbandonedRun, RunAnswer, await_ending};
+use crate::access::Caller;
 use crate::open_stream::OpenStream;
 use crate::problem::ApiResult;
 use crate::sse::{FrameSender, open_stream};
@@ -37,12 +38,13 @@ struct ClientGone;
 /// The run cannot be followed.
 pub async fn stream_chat(
     state: &AppState,
+    caller: &Caller,
     head: ChatHead,
     outcome: Option<oneshot::Receiver<RunOutcome>>,
     abandoned: AbandonedRun,
 ) -> ApiResult<Response> {
     let reader = state.local.run_feeds().watch_run(&head.run, None).await?;
-    let (frames, response) = open_stream(OpenStream::new(state));
+    let (frames, response) = open_stream(OpenStream::new(state, caller));
     let run = head.run.clone();
     let stream = ChatStream { state: state.clone(), head, frames, outcome, reader };
     tokio::spawn(async move {

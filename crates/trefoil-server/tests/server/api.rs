@@ -62,6 +62,7 @@ async fn every_operation_of_the_description_succeeds_as_it_says() {
         assert_eq!(server.api("GET", path).await.status, 200, "{path}");
     }
 
+    assert_eq!(server.api("POST", &format!("/runs/{run}/resume")).await.status, 200);
     let fork = format!("/runs/{run}/fork");
     for body in [json!({ "from": "editor", "dry_run": true }), json!({ "input": { "topic": "c" }, "dry_run": true })] {
         assert_eq!(server.post_api(&fork, &body).await.status, 200);
