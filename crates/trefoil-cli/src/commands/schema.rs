@@ -8,7 +8,12 @@ use trefoil_syntax::diagnostic::render::JSON_SCHEMA;
 use crate::output;
 
 /// Output formats with a schema. A new one is a line here; the input formats are those of the front ends.
-const PRINTED: &[(&str, &str)] = &[("check-output", JSON_SCHEMA), ("trace-output", trefoil_view::trace::SCHEMA)];
+const PRINTED: &[(&str, &str)] = &[
+    ("check-output", JSON_SCHEMA),
+    ("trace-output", trefoil_view::trace::SCHEMA),
+    ("plan-output", trefoil_view::plan::SCHEMA),
+    ("diff-output", trefoil_host::durable::DIFF_SCHEMA),
+];
 
 fn list_schemas() -> impl Iterator<Item = (&'static str, &'static str)> {
     FRONT_ENDS.iter().map(|f| (f.name(), f.manifest_schema())).chain(PRINTED.iter().copied())

@@ -6,6 +6,9 @@ use trefoil_view::diff::{DiffPart, WordDiff};
 
 use super::diff::{RunDiff, RunSide, StepDiff};
 
+/// The JSON Schema of a comparison.
+pub const DIFF_SCHEMA: &str = include_str!("diff_schema.json");
+
 /// Two runs as JSON: what `trefoil runs diff --output json` prints.
 pub fn diff_json(diff: &RunDiff) -> Json {
     let side = |side: &RunSide| {

@@ -23,7 +23,7 @@ pub(crate) use called_runs::{call_run_id, called_runs, last_call_run, start_entr
 pub use called_usage::with_called_usage;
 pub use cancellation::cancel_idle_run;
 pub use diff::{RunDiff, RunSide, StepDiff, StepSide, compare_runs};
-pub use diff_json::{diff_json, reason_json};
+pub use diff_json::{DIFF_SCHEMA, diff_json, reason_json};
 pub use entries::all_runs;
 pub(crate) use entries::{cited_results, each_entry};
 pub use history::{can_continue, history_of, send_history};

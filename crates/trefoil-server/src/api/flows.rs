@@ -11,7 +11,7 @@ use trefoil_host::catalog::CatalogFlow;
 use trefoil_view::graph::FORMATS;
 use utoipa::ToSchema;
 
-use super::published_schemas::Finding;
+use super::published_schemas::{Finding, FlowPlan};
 use crate::access::{Caller, KeyScope};
 use crate::problem::{ApiResult, Problem, findings_json};
 use crate::state::AppState;
@@ -177,7 +177,7 @@ pub async fn flow_checks(
 }
 
 /// The plan of a flow: inputs, steps, models, the most calls and what they cost.
-#[utoipa::path(get, path = "/api/v1/flows/{flow}/plan", tag = "flows", params(("flow" = String, Path)), responses((status = 200, body = Object)))]
+#[utoipa::path(get, path = "/api/v1/flows/{flow}/plan", tag = "flows", params(("flow" = String, Path)), responses((status = 200, body = FlowPlan)))]
 pub async fn flow_plan(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,

@@ -1,9 +1,10 @@
-//! Parts of the API that have a schema of their own: those of traces and findings, which the command line prints as well.
+//! Parts of the API that have a schema of their own, because the command line prints them as well: findings, traces, plans and comparisons.
 
 use serde_json::{Map, Value as Json};
+use trefoil_host::durable::DIFF_SCHEMA;
 use trefoil_syntax::diagnostic::render::JSON_SCHEMA;
 use trefoil_template::read_json_bytes;
-use trefoil_view::trace;
+use trefoil_view::{plan, trace};
 use utoipa::openapi::{Object, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
@@ -33,6 +34,14 @@ published_schemas! {
     OpenQuestion,
     /// What a run stopped before, as its trace has it.
     StoppedBefore,
+    /// A plan, as `trefoil plan --format json` prints it.
+    FlowPlan,
+    /// What a run costs, as its plan has it.
+    FlowPlanCost,
+    /// Two runs, as `trefoil runs diff --output json` prints them.
+    RunComparison,
+    /// Why a request differs from an earlier one, as a comparison has it.
+    RunComparisonReason,
 }
 
 /// Puts the schemas of these types into the schemas of a description.
@@ -41,6 +50,11 @@ pub fn add_published(schemas: &mut Map<String, Json>) {
         && let Some(finding) = definitions.pointer("/properties/diagnostics/items")
     {
         schemas.insert("Finding".to_owned(), finding.clone());
+    }
+    for (text, name) in [(plan::SCHEMA, "FlowPlan"), (DIFF_SCHEMA, "RunComparison")] {
+        if let Some(schema) = read_published(text, name, schemas) {
+            schemas.insert(name.to_owned(), schema);
+        }
     }
     let Some(mut trace) = read_published(trace::SCHEMA, "RunTrace", schemas) else { return };
     for (name, at) in [("OpenQuestion", "/properties/waiting/items"), ("StoppedBefore", "/properties/stopped")] {

@@ -18,6 +18,7 @@ use trefoil_view::change_reasons::{ActivityDecision, ReuseDecision};
 use trefoil_view::plan::Plan;
 use utoipa::{IntoParams, ToSchema};
 
+use super::published_schemas::{FlowPlanCost, RunComparison, RunComparisonReason};
 use super::run_start::idempotency_key;
 use super::types::RunSummary;
 use crate::access::{Caller, KeyScope};
@@ -74,7 +75,7 @@ pub struct ForkPreview {
     /// Whether nothing would be called.
     pub up_to_date: bool,
     /// What a whole run of the flow costs at most, which what runs again does not exceed: as in the plan.
-    #[schema(value_type = Object)]
+    #[schema(value_type = Option<FlowPlanCost>)]
     pub cost: Json,
 }
 
@@ -87,7 +88,7 @@ pub struct StepPreview {
     pub decision: String,
     /// Why it would run again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<RunComparisonReason>)]
     pub reasons: Vec<Json>,
 }
 
@@ -204,7 +205,7 @@ pub struct DiffQuery {
 }
 
 /// Compares a run with another one: steps by key, prompts and answers word by word, tokens, cost and time.
-#[utoipa::path(get, path = "/api/v1/runs/{run}/diff", tag = "runs", params(("run" = String, Path), DiffQuery), responses((status = 200, body = Object), (status = 410, body = Problem, description = "The store has removed the content of the run")))]
+#[utoipa::path(get, path = "/api/v1/runs/{run}/diff", tag = "runs", params(("run" = String, Path), DiffQuery), responses((status = 200, body = RunComparison), (status = 410, body = Problem, description = "The store has removed the content of the run")))]
 pub async fn diff_runs(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,

@@ -21,6 +21,9 @@ pub use location::PlanLocation;
 pub use proofs::PlanProof;
 pub use trefoil_check::semantic::call_bounds::{CallBound, CallBounds};
 
+/// The JSON Schema of a plan.
+pub const SCHEMA: &str = include_str!("schema.json");
+
 /// A plan.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Plan {
