@@ -16,11 +16,6 @@ impl CatalogWatch for CatalogMessages {
             CatalogNotice::Findings(found, files) => {
                 output::print_line(output::format_message_findings(found, files).trim_end())
             }
-            CatalogNotice::ProjectIgnored(target) => {
-                output::print_warning(format!(
-                    "`{target}` is not served, because the settings of its project do not apply"
-                ));
-            }
             CatalogNotice::NotLoaded { target, kept: true } => {
                 output::print_warning(format!("`{target}` does not load; its last version is still served"));
             }

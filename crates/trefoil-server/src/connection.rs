@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::serving_phase::{PhaseWatch, ServingPhase};
+
 use axum::Router;
 use axum::extract::ConnectInfo;
 use hyper::body::Incoming;
@@ -15,7 +17,7 @@ use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tower::Service as _;
@@ -41,18 +43,18 @@ pub async fn serve_connections(
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
     router: Router,
-    mut stopping: watch::Receiver<bool>,
+    phase: PhaseWatch,
 ) -> io::Result<()> {
     let permits = Arc::new(Semaphore::new(most_connections()));
     let mut open = JoinSet::new();
     loop {
         let permit = tokio::select! {
             permit = permits.clone().acquire_owned() => permit,
-            () = wait_for_stop(&mut stopping) => break,
+            () = phase.wait_phase(ServingPhase::Closing) => break,
         };
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            () = wait_for_stop(&mut stopping) => break,
+            () = phase.wait_phase(ServingPhase::Closing) => break,
             Some(_) = open.join_next(), if !open.is_empty() => continue,
         };
         let (stream, from) = match accepted {
@@ -66,14 +68,14 @@ pub async fn serve_connections(
         };
         let _ = stream.set_nodelay(true);
         limit_silence(&stream);
-        let (router, tls, stopping) = (router.clone(), tls.clone(), stopping.clone());
+        let (router, tls, phase) = (router.clone(), tls.clone(), phase.clone());
         open.spawn(async move {
             let _permit = permit;
             match tls {
-                None => serve_stream(stream, from, router, stopping).await,
+                None => serve_stream(stream, from, router, phase).await,
                 Some(tls) => {
                     if let Ok(Ok(stream)) = tokio::time::timeout(HEADERS, tls.accept(stream)).await {
-                        serve_stream(stream, from, router, stopping).await;
+                        serve_stream(stream, from, router, phase).await;
                     }
                 }
             }
@@ -85,7 +87,7 @@ pub async fn serve_connections(
 }
 
 /// Serves the requests of one connection.
-async fn serve_stream<S>(stream: S, from: SocketAddr, router: Router, mut stopping: watch::Receiver<bool>)
+async fn serve_stream<S>(stream: S, from: SocketAddr, router: Router, phase: PhaseWatch)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
@@ -112,7 +114,7 @@ where
     tokio::select! {
         _ = connection.as_mut() => {}
         () = silent => {}
-        () = wait_for_stop(&mut stopping) => {
+        () = phase.wait_phase(ServingPhase::Closing) => {
             connection.as_mut().graceful_shutdown();
             let _ = connection.await;
         }
@@ -141,12 +143,6 @@ fn limit_silence(stream: &TcpStream) {
     }
     #[cfg(not(target_os = "linux"))]
     let _ = stream;
-}
-
-/// Waits until the server is told to stop.
-async fn wait_for_stop(stopping: &mut watch::Receiver<bool>) {
-    // What it returns locks the channel, and is dropped at once.
-    let _ = stopping.wait_for(|stopping| *stopping).await;
 }
 
 /// Whether an error concerns only the connection that was to be accepted.

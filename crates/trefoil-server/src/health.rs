@@ -22,7 +22,7 @@ pub async fn show_health() -> JsonResponse<Json> {
 
 /// The server can take work: the store answers, and it is not stopping.
 pub async fn show_readiness(State(state): State<AppState>) -> Response {
-    if *state.stopping.borrow() {
+    if state.phase.is_stopping() {
         return (StatusCode::SERVICE_UNAVAILABLE, JsonResponse(json!({ "status": "stopping" }))).into_response();
     }
     match count_runs(&state).await {

@@ -28,6 +28,7 @@ use trefoil_runtime::locks::lock;
 
 use crate::access::{Caller, KeyScope};
 use crate::problem::Problem;
+use crate::serving_phase::ServingPhase;
 use crate::start::{LabelledStart, StartDecision};
 use crate::state::AppState;
 
@@ -141,10 +142,10 @@ impl McpEndpoint {
     /// Once the server is told to stop: leaves open questions to others, and ends all streams when the calls have ended.
     fn watch_stop(&self) {
         self.stop_watch.call_once(|| {
-            let mut stopping = self.state.stopping.clone();
+            let phase = self.state.phase.clone();
             let (calls, streams) = (self.calls.clone(), self.service.config.cancellation_token.clone());
             tokio::spawn(async move {
-                let _ = stopping.wait_for(|stopping| *stopping).await;
+                phase.wait_phase(ServingPhase::Draining).await;
                 calls.await_stop().await;
                 streams.cancel();
             });

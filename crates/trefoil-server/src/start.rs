@@ -82,7 +82,7 @@ impl LabelledStart {
     ///
     /// What is wrong with it; 422 if the idempotency key was used for another request; 503 if the server is stopping.
     pub async fn prepare_start(self, state: &AppState, caller: &Caller, flow: &str) -> ApiResult<StartDecision> {
-        if *state.stopping.borrow() {
+        if state.phase.is_stopping() {
             let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, "STOPPING", "the server is stopping");
             return Err(problem.with_retry_after(5));
         }

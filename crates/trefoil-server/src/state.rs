@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
 use trefoil_host::Runs;
 use trefoil_host::catalog::{CatalogFlow, CatalogSnapshot, FlowCatalog};
 use trefoil_host::service::LocalRuns;
@@ -16,6 +15,7 @@ use crate::client_tool_board::ClientToolBoard;
 use crate::metrics::ServerMetrics;
 use crate::problem::{ApiResult, Problem};
 use crate::request_log::RequestLog;
+use crate::serving_phase::PhaseWatch;
 use crate::stored_manifests::StoredManifests;
 
 pub use crate::access::KEY_LABEL;
@@ -61,8 +61,8 @@ pub struct ServerState {
     pub metrics: ServerMetrics,
     /// Gets what it writes about requests.
     pub log: Arc<dyn RequestLog>,
-    /// Whether it is stopping: streams end, and new work is refused.
-    pub stopping: watch::Receiver<bool>,
+    /// How far it has come with stopping.
+    pub phase: PhaseWatch,
 }
 
 /// The state, shared.

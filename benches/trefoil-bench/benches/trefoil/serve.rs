@@ -17,7 +17,6 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value as Json, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
-use tokio::sync::watch;
 use trefoil_host::Runs;
 use trefoil_host::catalog::{CatalogNotice, CatalogSource, CatalogWatch, FlowCatalog};
 use trefoil_host::engine::Engine;
@@ -26,8 +25,8 @@ use trefoil_host::worker::{RunWorker, StopRequests, WorkerEngines, WorkerEvent, 
 use trefoil_project::load::LoadOptions;
 use trefoil_project::target::LoadTarget;
 use trefoil_server::{
-    AllowedOrigins, ClientToolBoard, KeyRing, RequestLog, RequestRecord, ServerMetrics, ServerState, ServingOptions,
-    StoredManifests, UsageGate, build_router, serve_connections,
+    AllowedOrigins, ClientToolBoard, KeyRing, PhaseSwitch, RequestLog, RequestRecord, ServerMetrics, ServerState,
+    ServingOptions, ServingPhase, StoredManifests, UsageGate, build_router, serve_connections, serving_phases,
 };
 use trefoil_store::{Owner, SqliteStore, StoreLimits, StoreOptions};
 
@@ -110,7 +109,7 @@ struct Served {
     store: Arc<SqliteStore>,
     address: SocketAddr,
     bare: SocketAddr,
-    stop: watch::Sender<bool>,
+    stop: PhaseSwitch,
 }
 
 impl Served {
@@ -124,7 +123,7 @@ impl Served {
         }
         let runtime = threads();
         let store = Arc::new(SqliteStore::open(place.join("runs.db"), StoreOptions::default()).unwrap());
-        let (stop, stopping) = watch::channel(false);
+        let (stop, phase) = serving_phases();
         let (address, bare) = runtime.block_on(async {
             let owner = Owner::of_process(store.clone());
             let engine = Engine::new().model("embedded").with_owner(owner.clone());
@@ -157,7 +156,7 @@ impl Served {
                 vault: None,
                 metrics: ServerMetrics::default(),
                 log: Arc::new(Silent),
-                stopping: stopping.clone(),
+                phase: phase.clone(),
             });
             if works {
                 let limits = WorkerLimits {
@@ -172,10 +171,10 @@ impl Served {
             }
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let address = listener.local_addr().unwrap();
-            tokio::spawn(serve_connections(listener, None, build_router(state), stopping.clone()));
+            tokio::spawn(serve_connections(listener, None, build_router(state), phase.clone()));
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let bare = listener.local_addr().unwrap();
-            tokio::spawn(serve_connections(listener, None, bare_router(), stopping));
+            tokio::spawn(serve_connections(listener, None, bare_router(), phase));
             (address, bare)
         });
         Self { runtime, store, address, bare, stop }
@@ -299,7 +298,7 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        self.stop.send_replace(true);
+        self.stop.enter_phase(ServingPhase::Closing);
     }
 }
 

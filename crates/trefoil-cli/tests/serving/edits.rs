@@ -96,3 +96,37 @@ fn a_run_keeps_the_program_with_which_it_has_started() {
     let server = scene.serve_at(server.address.port(), &[]);
     assert_eq!(server.until(&run, "completed")["result"], "third second first hang slowly now");
 }
+
+#[test]
+fn settings_that_do_not_apply_change_nothing_until_they_do() {
+    const SETTINGS: &str = "[serve]\nenv = [\"PLACE\"]\n";
+    let scene = Scene::new();
+    scene.project(SETTINGS);
+    let server = scene.serve(&[]);
+    let stays = |what: &str| {
+        eventually(&format!("nobody says that {what}: {}", scene.log()), || {
+            flow(&server, "main").unwrap()["state"] == "stale"
+        });
+        let checks = server.get("/api/v1/flows/main/checks").is(200).json();
+        assert!(!checks["edit"].as_array().unwrap().is_empty(), "{what}: {checks}");
+        let n = format!("{what} {}", chance());
+        assert_eq!(result(&server, &n), format!("third second first {n} slowly now"));
+        assert!(flow(&server, "asks").is_some(), "{what}");
+    };
+    let is_ready = || matches!(flow(&server, "main"), Some(flow) if flow["state"] == "ready");
+
+    scene.folder.write("flows/trefoil.toml", format!("{SETTINGS}# edited\n"));
+    stays("the file is no longer trusted");
+    scene.say(&["trust", "flows"]);
+    eventually("trusted settings are not read", is_ready);
+    scene.folder.write("flows/trefoil.toml", "[serve\n");
+    stays("the file has a mistake");
+    scene.folder.write("flows/trefoil.toml", SETTINGS);
+    scene.say(&["trust", "flows"]);
+    eventually("repaired settings are not read", is_ready);
+    let at = |name: &str| scene.folder.path().join(name);
+    std::fs::rename(at("flows"), at("elsewhere")).unwrap();
+    stays("the folder was moved away");
+    std::fs::rename(at("elsewhere"), at("flows")).unwrap();
+    eventually("the folder is not read again", is_ready);
+}

@@ -10,6 +10,7 @@
 )]
 
 mod attacks;
+mod drained;
 mod edits;
 mod http;
 mod journal;

@@ -73,6 +73,20 @@ impl Process {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+    /// Tells it to stop, as an operator does.
+    pub fn terminate(&self) {
+        let id = self.child.id().to_string();
+        assert!(std::process::Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+    }
+    /// Waits until it has ended, and returns whether it says that all went well.
+    pub fn wait_exit(&mut self) -> bool {
+        let mut status = None;
+        eventually("the process does not end", || {
+            status = self.child.try_wait().unwrap();
+            status.is_some()
+        });
+        status.unwrap().success()
+    }
     pub fn get(&self, path: &str) -> Reply {
         Request::get(path).send(self.address).unwrap()
     }

@@ -23,6 +23,9 @@ pub(super) struct CatalogProject {
     pub options: LoadOptions,
 }
 
+/// A project, or why its settings do not apply.
+pub(super) type FoundProject = Result<CatalogProject, FoundErrors>;
+
 /// Flows being loaded.
 pub(super) struct LoadingFlows<'b> {
     /// The flows so far.
@@ -31,8 +34,8 @@ pub(super) struct LoadingFlows<'b> {
     before: &'b CatalogSnapshot,
     /// The files that were read, and their folders.
     pub files: BTreeSet<PathBuf>,
-    /// The projects inside the folders that were named, by project file; none for a project whose settings do not apply.
-    pub projects: HashMap<Option<PathBuf>, Option<CatalogProject>>,
+    /// The projects inside the folders that were named, by project file.
+    pub projects: HashMap<Option<PathBuf>, FoundProject>,
     /// Findings that were shown. A manifest is also mentioned by those that may refer to it.
     shown: HashSet<String>,
 }
@@ -96,14 +99,46 @@ impl<'b> LoadingFlows<'b> {
             self.report_findings(&findings, watch);
             watch.take_notice(CatalogNotice::NotLoaded { target, kept: last.is_some() });
         }
-        let Some(last) = last else {
+        match last {
+            Some(last) => self.keep_flow(last, findings),
+            None => self.snapshot.broken.push(BrokenTarget { target: target.clone(), findings }),
+        }
+    }
+
+    /// Says why the flows of a target cannot be read now, such as settings that do not apply, and keeps their last versions with the
+    /// settings that they had.
+    pub fn keep_target(&mut self, target: &LoadTarget, findings: FoundErrors, watch: &dyn CatalogWatch) {
+        self.files.insert(target.path.clone());
+        self.note_files(findings.source_files());
+        let is_within = |path: &Path| target.id.is_none() && path.starts_with(&target.path);
+        let mut kept = Vec::new();
+        for last in self.before.offered_flows() {
+            if last.target == *target || is_within(&last.target.path) {
+                kept.push(last.clone());
+            }
+        }
+        let earlier = match kept.first() {
+            Some(last) => last.broken_edit.as_ref(),
+            None => self.before.findings_about(target),
+        };
+        if earlier.map(finding_identities) != Some(finding_identities(&findings)) {
+            self.report_findings(&findings, watch);
+            watch.take_notice(CatalogNotice::NotLoaded { target, kept: !kept.is_empty() });
+        }
+        if kept.is_empty() {
             self.snapshot.broken.push(BrokenTarget { target: target.clone(), findings });
             return;
-        };
+        }
+        for last in kept {
+            self.keep_flow(&last, findings.clone());
+        }
+    }
+
+    fn keep_flow(&mut self, last: &CatalogFlow, findings: FoundErrors) {
         self.note_files(&last.flow.loaded_target().files);
         self.snapshot.add_flow(CatalogFlow {
             name: last.flow.name().to_owned(),
-            target: target.clone(),
+            target: last.target.clone(),
             is_root: last.is_root,
             flow: last.flow.clone(),
             engine: last.engine.clone(),

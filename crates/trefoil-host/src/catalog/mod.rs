@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use trefoil_project::file_access::{self, PathStamp};
-use trefoil_project::load::{FolderTarget, LoadOptions, find_folder_targets};
+use trefoil_project::load::{FolderTarget, LoadOptions, find_folder_targets, load_target};
 use trefoil_project::settings::{self, FoundSettings, Settings};
 use trefoil_project::target::LoadTarget;
 use trefoil_project::target_settings::target_settings;
@@ -21,7 +21,7 @@ use trefoil_project::{Flow, FoundErrors};
 use trefoil_runtime::locks::lock;
 
 use crate::engine::Engine;
-use loading::{CatalogProject, LoadingFlows};
+use loading::{CatalogProject, FoundProject, LoadingFlows};
 
 pub use notices::{CatalogNotice, CatalogWatch};
 
@@ -260,10 +260,14 @@ impl CatalogSource {
                 Some(_) => target_settings(target, &self.options, self.no_config),
                 None => settings::find_settings(&target.path, self.no_config),
             };
-            match self.project(found, &mut loading) {
-                Some(own) => self.offer(target, &own, &mut loading),
-                None if strict => return None,
-                None => loading.files.extend([target.path.clone()]),
+            match self.find_project(found, &mut loading) {
+                Ok(own) => self.offer(target, &own, &mut loading),
+                Err(findings) if strict => {
+                    let (found, files) = (findings.found_diagnostics(), findings.source_files());
+                    self.watch.take_notice(CatalogNotice::Findings(found, files));
+                    return None;
+                }
+                Err(findings) => loading.keep_target(target, findings, &*self.watch),
             }
         }
         let LoadingFlows { snapshot, files, .. } = loading;
@@ -276,17 +280,16 @@ impl CatalogSource {
         Some(CatalogState { snapshot: Arc::new(snapshot.clone()), of_files: snapshot, others: Vec::new(), seen })
     }
 
-    /// The project with these settings. If they do not apply, reports why.
-    fn project(&self, found: FoundSettings, loading: &mut LoadingFlows<'_>) -> Option<CatalogProject> {
+    /// The project with these settings, or why they do not apply.
+    fn find_project(&self, found: FoundSettings, loading: &mut LoadingFlows<'_>) -> FoundProject {
         loading.note_files(&found.files);
         if !found.findings.is_empty() {
-            self.watch.take_notice(CatalogNotice::Findings(&found.findings, &found.files));
-            return None;
+            return Err(FoundErrors::from(&found));
         }
         let settings = found.settings;
         let allowed = self.options.allowed.iter().chain(&settings.allowed).cloned().collect();
         let options = LoadOptions { allowed, supplied: settings.supplied_declarations(), ..self.options.clone() };
-        Some(CatalogProject { engine: Arc::new((self.engine)(&settings)), options })
+        Ok(CatalogProject { engine: Arc::new((self.engine)(&settings)), options })
     }
 
     /// Adds the flows of a target.
@@ -295,6 +298,13 @@ impl CatalogSource {
         if target.id.is_some() {
             let named = FolderTarget { target: target.clone(), is_root: true };
             return loading.add_target(&named, own, &*self.watch);
+        }
+        if file_access::read_stamp(&target.path) == PathStamp::Missing
+            && let Err(report) = load_target(target, &own.options)
+        {
+            // The whole folder is being replaced, or was moved away.
+            let findings = FoundErrors::new(report.files, report.diagnostics);
+            return loading.keep_target(target, findings, &*self.watch);
         }
         // Also those that are no manifests yet, or no longer: their next edit is seen.
         loading.files.extend(file_access::yaml_files(&target.path, MOST_FILES));
@@ -310,29 +320,29 @@ impl CatalogSource {
                 continue;
             }
             match self.project_of_file(&found.target.path, target, own, loading) {
-                Some(project) => loading.add_target(&found, &project, &*self.watch),
-                None => self.watch.take_notice(CatalogNotice::ProjectIgnored(&found.target)),
+                Ok(project) => loading.add_target(&found, &project, &*self.watch),
+                Err(findings) => loading.keep_target(&found.target, findings, &*self.watch),
             }
         }
     }
 
-    /// The project of a file in a folder that was named. `None`: its settings do not apply.
+    /// The project of a file in a folder that was named.
     fn project_of_file(
         &self,
         file: &Path,
         named: &LoadTarget,
         own: &CatalogProject,
         loading: &mut LoadingFlows<'_>,
-    ) -> Option<CatalogProject> {
+    ) -> FoundProject {
         let project_of = |path: &Path| if self.no_config { None } else { settings::project_file(path) };
         let there = project_of(file);
         if there == project_of(&named.path) {
-            return Some(own.clone());
+            return Ok(own.clone());
         }
         if let Some(known) = loading.projects.get(&there) {
             return known.clone();
         }
-        let project = self.project(settings::find_settings(file, self.no_config), loading);
+        let project = self.find_project(settings::find_settings(file, self.no_config), loading);
         loading.projects.insert(there, project.clone());
         project
     }

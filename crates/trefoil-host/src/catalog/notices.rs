@@ -10,9 +10,7 @@ pub enum CatalogNotice<'n> {
     FlowsChanged(&'n [&'n str]),
     /// Findings in manifests or settings, and their files.
     Findings(&'n [Diagnostic], &'n SourceFiles),
-    /// A flow is not offered, because the settings of its project do not apply.
-    ProjectIgnored(&'n LoadTarget),
-    /// A target does not load. `kept`: its last version is still offered.
+    /// A target does not load, or the settings of its project do not apply. `kept`: its last version is still offered.
     NotLoaded {
         /// The target.
         target: &'n LoadTarget,

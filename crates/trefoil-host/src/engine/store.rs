@@ -8,6 +8,7 @@ use trefoil_store::{Content, Owner, Store};
 use super::{Engine, ResumeStart};
 use crate::reuse::{EarlierRuns, ReuseRequest};
 use trefoil_project::error::{Error, FoundErrors, Result};
+use trefoil_project::shell;
 
 impl Engine {
     /// Stores every run with the files of its flow: its journal, its cost, its outcome. An interrupted run can be
@@ -118,6 +119,13 @@ impl Engine {
             // A new run has no limit instead of one that cannot be reached.
             parts.spec.limits = parts.spec.limits.without_lifts(RunLimits::NONE);
         })
+    }
+
+    /// Ends the commands that are still in progress, and [releases](Self::release_runs) all runs. For a process that is about to end:
+    /// its workers, its servers and all others that start runs must have stopped before.
+    pub async fn end_process(&self) -> Result<()> {
+        shell::end_all();
+        self.release_runs().await
     }
 
     /// Releases the runs that this engine holds but does not continue, and returns when the store has recorded it. Call

@@ -25,7 +25,7 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, serve_server};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use trefoil_machine::text::shorten_text;
-use trefoil_project::{Error, shell};
+use trefoil_project::Error;
 use trefoil_runtime::CancelSwitch;
 
 use lines::{LineTransport, wrong_params};
@@ -110,8 +110,7 @@ pub async fn serve_flows(
         () = stopped.wait_cancelled() => Ok(ServerStop::Requested),
     };
     calls.stop_runs(PATIENCE).await;
-    shell::end_all();
-    ServerEnd { why, released: base.release_runs().await }
+    ServerEnd { why, released: base.end_process().await }
 }
 
 /// Serves until the client disconnects.

@@ -141,15 +141,6 @@ pub enum WorkerEnd {
     },
 }
 
-/// Why a worker failed.
-#[derive(Debug)]
-pub enum WorkerError {
-    /// The store cannot be used.
-    Store(StoreError),
-    /// Not all runs were given back.
-    Release(Error),
-}
-
 /// Why a worker stops.
 enum WorkerStop {
     /// No run waits.
@@ -184,26 +175,24 @@ impl RunWorker {
         Self { feeds: Some(feeds), ..self }
     }
 
-    /// Works until it is stopped, or until no run waits, and gives its runs back.
+    /// Works until it is stopped, or until no run waits, and gives its runs back. Others in this process may go on with theirs: what
+    /// concerns the whole process is done by [`Engine::end_process`].
     ///
     /// # Errors
     ///
-    /// The store cannot be used, or not all runs were given back.
-    pub async fn run_until_stopped(mut self, mut requests: impl StopRequests) -> Result<WorkerEnd, WorkerError> {
+    /// The store cannot be used.
+    pub async fn run_until_stopped(mut self, mut requests: impl StopRequests) -> Result<WorkerEnd, StoreError> {
         let (place, concurrency) = (self.store.display_location(), self.limits.concurrency);
         self.watch.take_event(WorkerEvent::Working { place, concurrency });
         let why = self.until_stopped(&mut requests).await;
         if !matches!(why, WorkerStop::Idle) {
             self.stop(requests, matches!(why, WorkerStop::Asked)).await;
         }
-        let released = self.engines.of_project.release_runs().await;
-        let end = match why {
-            WorkerStop::Unusable(error) => return Err(WorkerError::Store(error)),
-            WorkerStop::Asked => WorkerEnd::Stopped,
-            WorkerStop::Idle => WorkerEnd::Idle { left: self.elsewhere.len() },
-        };
-        released.map_err(WorkerError::Release)?;
-        Ok(end)
+        match why {
+            WorkerStop::Unusable(error) => Err(error),
+            WorkerStop::Asked => Ok(WorkerEnd::Stopped),
+            WorkerStop::Idle => Ok(WorkerEnd::Idle { left: self.elsewhere.len() }),
+        }
     }
 
     async fn until_stopped(&mut self, requests: &mut impl StopRequests) -> WorkerStop {
@@ -334,7 +323,6 @@ impl RunWorker {
         }
         self.under_way.values().for_each(CancelSwitch::interrupt_runs);
         self.until_ended(&mut requests, GRACE).await;
-        trefoil_project::shell::end_all();
     }
 
     /// Waits until all runs have ended here, but not longer than this, and not after another request.

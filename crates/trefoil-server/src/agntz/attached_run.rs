@@ -11,6 +11,7 @@ use super::errors::{AgntzFailure, AgntzResult};
 use super::run_fold::RunFold;
 use super::run_part::PartEnd;
 use crate::api::end_run;
+use crate::serving_phase::ServingPhase;
 use crate::state::AppState;
 
 /// How often a run is cancelled whose store does not answer.
@@ -39,7 +40,7 @@ impl CancelOnLeave {
 
 impl Drop for CancelOnLeave {
     fn drop(&mut self) {
-        if !self.is_armed || *self.state.stopping.borrow() {
+        if !self.is_armed || self.state.phase.is_stopping() {
             return;
         }
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
@@ -92,10 +93,7 @@ pub async fn follow_run(state: &AppState, reader: &mut FeedReader, fold: &mut Ru
 
 /// Returns when the server has been stopping for a while.
 pub async fn wait_for_stop(state: &AppState) {
-    let mut stopping = state.stopping.clone();
-    if stopping.wait_for(|stopping| *stopping).await.is_err() {
-        std::future::pending::<()>().await;
-    }
+    state.phase.wait_phase(ServingPhase::Closing).await;
     tokio::time::sleep(STOP_WAIT).await;
 }
 

@@ -14,6 +14,7 @@ use super::runs::{FoundRun, find_any_run, found_json};
 use crate::access::{Caller, KeyScope};
 use crate::open_stream::OpenStream;
 use crate::problem::Problem;
+use crate::serving_phase::ServingPhase;
 use crate::sse::{FrameSender, last_event_id, open_stream};
 use crate::state::AppState;
 
@@ -49,13 +50,13 @@ pub async fn stream_feed(
         let reader = state.local.run_feeds().watch_run(&found.record.run, None).await?;
         let fold = RunFold::new(&found.record.run, reader.flow());
         (frames, response) = open_stream(OpenStream::new(&state, &caller));
-        let mut stopping = state.stopping.clone();
+        let phase = state.phase.clone();
         let feed = SentFeed { state, caller, id, fold, since, has_sent: false };
         tokio::spawn(async move {
             tokio::select! {
                 () = feed.send_feed(reader, &frames) => {}
                 () = frames.wait_closed() => {}
-                _ = stopping.wait_for(|stopping| *stopping) => {}
+                () = phase.wait_phase(ServingPhase::Closing) => {}
             }
         });
     } else {

@@ -24,6 +24,7 @@ use crate::access::{Caller, KeyScope};
 use crate::api::delete_with_called;
 use crate::open_stream::OpenStream;
 use crate::problem::{ApiResult, Problem};
+use crate::serving_phase::ServingPhase;
 use crate::sse::{FrameSender, open_stream};
 use crate::state::AppState;
 
@@ -132,13 +133,13 @@ pub async fn stream_trace(
     }
     let reader = state.local.run_feeds().watch_run(&record.run, None).await?;
     (frames, response) = open_stream(OpenStream::new(&state, &caller));
-    let mut stopping = state.stopping.clone();
+    let phase = state.phase.clone();
     let trace = LiveTrace { state, record, view: RunView::new(ViewDetail::Full), sent: HashMap::new() };
     tokio::spawn(async move {
         tokio::select! {
             () = trace.send_trace(reader, &frames) => {}
             () = frames.wait_closed() => {}
-            _ = stopping.wait_for(|stopping| *stopping) => {}
+            () = phase.wait_phase(ServingPhase::Closing) => {}
         }
     });
     Ok(response)

@@ -14,6 +14,7 @@ use utoipa::{IntoParams, ToSchema};
 use crate::access::{Caller, KeyScope};
 use crate::open_stream::OpenStream;
 use crate::problem::{ApiResult, Problem};
+use crate::serving_phase::ServingPhase;
 use crate::sse::{FrameSender, last_event_id, open_stream, wants_stream};
 use crate::state::AppState;
 
@@ -104,12 +105,12 @@ pub async fn stream_run(state: &AppState, caller: &Caller, run: &str, after: Opt
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
     let (frames, response) = open_stream(OpenStream::new(state, caller));
-    let mut stopping = state.stopping.clone();
+    let phase = state.phase.clone();
     tokio::spawn(async move {
         tokio::select! {
             () = send_events(&mut reader, &frames) => {}
             () = frames.wait_closed() => {}
-            _ = stopping.wait_for(|stopping| *stopping) => {}
+            () = phase.wait_phase(ServingPhase::Closing) => {}
         }
     });
     Ok(response)

@@ -15,6 +15,7 @@ use trefoil_store::{Record, Status};
 
 use super::errors::OpenAiError;
 use crate::problem::{ApiResult, Problem};
+use crate::serving_phase::ServingPhase;
 use crate::state::AppState;
 
 /// Time between looks at a run that another process drives.
@@ -73,13 +74,12 @@ async fn find_ending(
     {
         return Ok(answer);
     }
-    let mut stopping = state.stopping.clone();
     loop {
         let record = state.runs.record(run).await.map_err(Problem::from)?;
         if let Some(answer) = ending_of(state, record).await? {
             return Ok(answer);
         }
-        let stops = tokio::time::timeout(PAUSE, stopping.wait_for(|stopping| *stopping)).await;
+        let stops = tokio::time::timeout(PAUSE, state.phase.wait_phase(ServingPhase::Closing)).await;
         if stops.is_ok() {
             let detail = format!("the server is stopping; run {run} is continued by another process");
             return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "STOPPING", detail).into());
@@ -163,7 +163,7 @@ impl Drop for AbandonedRun {
     fn drop(&mut self) {
         let Some(run) = self.run.take() else { return };
         // A server that stops leaves its runs to others.
-        if *self.state.stopping.borrow() {
+        if self.state.phase.is_stopping() {
             return;
         }
         let Ok(runtime) = Handle::try_current() else { return };

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 use tokio::net::TcpListener;
-use tokio::sync::watch;
 use trefoil_host::Runs;
 use trefoil_host::catalog::{CatalogNotice, CatalogSource, CatalogWatch, FlowCatalog};
 use trefoil_host::engine::Engine;
@@ -18,8 +17,9 @@ use trefoil_project::secrets::SecretVault;
 use trefoil_project::settings::Settings;
 use trefoil_project::target::LoadTarget;
 use trefoil_server::{
-    AllowedOrigins, AppState, ClientToolBoard, KeyRights, KeyRing, KeyScope, KeyScopes, RequestLog, RequestRecord,
-    ServerMetrics, ServerState, ServingOptions, StoredManifests, UsageGate, build_router, serve_connections,
+    AllowedOrigins, AppState, ClientToolBoard, KeyRights, KeyRing, KeyScope, KeyScopes, PhaseSwitch, RequestLog,
+    RequestRecord, ServerMetrics, ServerState, ServingOptions, ServingPhase, StoredManifests, UsageGate, build_router,
+    serve_connections, serving_phases,
 };
 use trefoil_store::{Owner, Record, RunFilter, SqliteStore, Status, Store, StoreLimits, StoreOptions};
 
@@ -37,7 +37,7 @@ pub struct TestServer {
     /// What its handlers share.
     pub state: AppState,
     client: reqwest::Client,
-    stop: watch::Sender<bool>,
+    stop: PhaseSwitch,
     /// The operations of the API that have succeeded: `GET /api/v1/runs/{run}`.
     succeeded: Mutex<BTreeSet<String>>,
     _folder: tempfile::TempDir,
@@ -134,7 +134,7 @@ impl TestServer {
         let catalog = Arc::new(FlowCatalog::load_flows(source).unwrap());
         let runs = Runs::new(store);
         let local = LocalRuns::new(RunFeeds::new(runs.clone()), 100);
-        let (stop, stopping) = watch::channel(false);
+        let (stop, phase) = serving_phases();
         let state: AppState = Arc::new(ServerState {
             keys: KeyRing::new(runs.store().clone()),
             gate: UsageGate::new(runs.store().clone(), Arc::new(StoreLimits::new(owner.clone()))),
@@ -154,11 +154,11 @@ impl TestServer {
             },
             metrics: ServerMetrics::default(),
             log: Arc::new(Silent),
-            stopping: stopping.clone(),
+            phase: phase.clone(),
         });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        tokio::spawn(serve_connections(listener, None, build_router(state.clone()), stopping));
+        tokio::spawn(serve_connections(listener, None, build_router(state.clone()), phase));
         Self { url, state, client: new_client(), stop, succeeded: Mutex::default(), _folder: folder }
     }
 
@@ -260,7 +260,7 @@ impl TestServer {
 
     /// Tells the server to stop.
     pub fn stop(&self) {
-        let _ = self.stop.send(true);
+        self.stop.enter_phase(ServingPhase::Closing);
     }
 }
 

@@ -160,6 +160,10 @@ impl ChildProcess {
 
 async fn wait(child: &mut Child, group: ProcessGroup) -> Result<i64, ToolError> {
     let status = child.wait().await.map_err(|e| ToolError::Unusable(format!("lost track of the command: {e}")))?;
+    if group.was_ended() {
+        // What killed it ends this process as well. It has no result: whoever continues the run must not take one for granted.
+        std::future::pending::<()>().await;
+    }
     drop(group);
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {

@@ -71,6 +71,11 @@ impl ProcessGroup {
         }
         Ok((child, Self(id)))
     }
+
+    /// Whether [`end_all`] has ended it.
+    pub(super) fn was_ended(&self) -> bool {
+        matches!(self.0, Some(id) if !under_way().contains_key(&id))
+    }
 }
 
 impl Drop for ProcessGroup {

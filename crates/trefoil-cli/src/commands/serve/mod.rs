@@ -24,7 +24,9 @@ use trefoil_server::{
     AllowedOrigins, AppState, ClientToolBoard, KeyRing, ServerMetrics, ServerState, ServingOptions, StoredManifests,
     TlsFiles, UsageGate,
 };
-use trefoil_server::{TlsAcceptor, build_router, serve_connections, watch_manifests};
+use trefoil_server::{
+    PhaseSwitch, ServingPhase, TlsAcceptor, build_router, serve_connections, serving_phases, watch_manifests,
+};
 use trefoil_store::{Owner, StoreLimits};
 use trefoil_syntax::{FindingSeverity, SourceFiles};
 
@@ -131,7 +133,7 @@ pub fn run(args: &ServeCommandArgs) -> Result<u8, u8> {
     };
     let catalog = args.load_catalog(move |settings| engine(settings, true))?;
     accept_rules(&settings, &catalog, &files)?;
-    let (stop, stopping) = StopSignal::new();
+    let (phases, phase) = serving_phases();
     let runs = Runs::new(store);
     let local = LocalRuns::new(RunFeeds::new(runs.clone()), usize::from(args.concurrency));
     let hosts = if needs_key && args.host_name.is_empty() { None } else { Some(args.host_name.clone()) };
@@ -154,9 +156,9 @@ pub fn run(args: &ServeCommandArgs) -> Result<u8, u8> {
         client_tools: ClientToolBoard::default(),
         metrics: ServerMetrics::default(),
         log: Arc::new(LogLines { format: args.log }),
-        stopping,
+        phase,
     });
-    let ended = runtime.block_on(serve(args, state, tls, stop));
+    let ended = runtime.block_on(serve(args, state, tls, phases));
     // Remaining tasks only wait for others, so nothing is lost.
     runtime.shutdown_timeout(Duration::from_millis(200));
     ended
@@ -241,19 +243,23 @@ fn raise_file_limit() {
     }
 }
 
-async fn serve(args: &ServeCommandArgs, state: AppState, tls: Option<TlsAcceptor>, stop: StopSignal) -> Result<u8, u8> {
+async fn serve(
+    args: &ServeCommandArgs,
+    state: AppState,
+    tls: Option<TlsAcceptor>,
+    phases: PhaseSwitch,
+) -> Result<u8, u8> {
     let address = SocketAddr::new(args.listen, args.port);
     let listener = TcpListener::bind(address).await.map_err(|error| refuse_address(address, &error))?;
     let address = listener.local_addr().unwrap_or(address);
-    let requests = stop.start_listening().map_err(|error| cannot_start(&error))?;
+    let requests = StopSignal::new(phases.clone()).start_listening().map_err(|error| cannot_start(&error))?;
     announce(&state, address, tls.is_some());
     let watching = tokio::spawn(watch_files(state.catalog.clone()));
     let reading = tokio::spawn(watch_manifests(state.clone()));
     let worker = tokio::spawn(args.worker(&state).run_until_stopped(WorkerSignals::new(requests.clone())));
-    let stopping = state.stopping.clone();
-    let serving = tokio::spawn(serve_connections(listener, tls, build_router(state.clone()), stopping.clone()));
-    let mut wait = stopping.clone();
-    let _ = wait.wait_for(|stopping| *stopping).await;
+    let phase = state.phase.clone();
+    let serving = tokio::spawn(serve_connections(listener, tls, build_router(state.clone()), phase.clone()));
+    phase.wait_phase(ServingPhase::Draining).await;
     watching.abort();
     reading.abort();
     let drain = Duration::from_secs(args.drain.into());
@@ -277,10 +283,10 @@ async fn serve(args: &ServeCommandArgs, state: AppState, tls: Option<TlsAcceptor
             count_of(cut as u64, "run")
         ));
     }
-    let _ = serving.await;
     let _ = worker.await;
-    trefoil_project::shell::end_all();
-    match state.owner.release_all().await {
+    phases.enter_phase(ServingPhase::Closing);
+    let _ = serving.await;
+    match state.engines.of_project.end_process().await {
         Ok(()) => Ok(exit::OK),
         Err(error) => Err(output::report_failure(&format!("not all runs were given back: {error}"), None)),
     }

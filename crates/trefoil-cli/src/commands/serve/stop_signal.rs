@@ -4,21 +4,21 @@ use std::io;
 
 use tokio::sync::watch;
 use trefoil_host::worker::StopRequests;
+use trefoil_server::{PhaseSwitch, ServingPhase};
 
 use crate::run::StopSignals;
 
 /// Tells the server to stop.
-pub struct StopSignal(watch::Sender<bool>);
+pub struct StopSignal(PhaseSwitch);
 
 /// The number of signals so far.
 #[derive(Clone)]
 pub struct SignalCount(watch::Receiver<u32>);
 
 impl StopSignal {
-    /// Not stopping yet.
-    pub fn new() -> (Self, watch::Receiver<bool>) {
-        let (sender, receiver) = watch::channel(false);
-        (Self(sender), receiver)
+    /// One for the server with this switch.
+    pub fn new(phases: PhaseSwitch) -> Self {
+        Self(phases)
     }
 
     /// Counts signals from now on; the first one stops the server.
@@ -33,7 +33,7 @@ impl StopSignal {
             loop {
                 signals.next().await;
                 sender.send_modify(|count| *count += 1);
-                self.0.send_replace(true);
+                self.0.enter_phase(ServingPhase::Draining);
             }
         });
         Ok(SignalCount(count))

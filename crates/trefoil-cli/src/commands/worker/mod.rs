@@ -17,7 +17,8 @@ use crate::run::StopSignals;
 use crate::words::count_of;
 use crate::{exit, output};
 pub use lines::WorkerLines;
-use trefoil_host::worker::{RunWorker, StopRequests, WorkerEnd, WorkerEngines, WorkerError, WorkerLimits};
+use trefoil_host::engine::Engine;
+use trefoil_host::worker::{RunWorker, StopRequests, WorkerEnd, WorkerEngines, WorkerLimits};
 
 /// How many runs a worker works on at a time by default. More runs than model calls would only keep them from other workers.
 const RUNS: u16 = 8;
@@ -91,28 +92,31 @@ pub fn run(args: &WorkerCommandArgs) -> Result<u8, u8> {
         drain: Duration::from_secs(args.drain.into()),
     };
     let options = args.host.run_options(&args.store, args.no_config);
-    work(RunWorker::new(owner, engines, limits, Arc::new(WorkerLines { quiet: args.quiet, options })))
+    let of_project = engines.of_project.clone();
+    work(RunWorker::new(owner, engines, limits, Arc::new(WorkerLines { quiet: args.quiet, options })), &of_project)
 }
 
 /// Lets a worker work until a signal. Returns the exit code.
-fn work(worker: RunWorker) -> Result<u8, u8> {
+fn work(worker: RunWorker, engine: &Engine) -> Result<u8, u8> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| cannot_start(&error))?;
     let ended: Result<_, u8> = runtime.block_on(async {
         let signals = StopSignals::new().map_err(|error| cannot_start(&error))?;
-        Ok(worker.run_until_stopped(signals).await)
+        let ended = worker.run_until_stopped(signals).await;
+        Ok((ended, engine.end_process().await))
     });
     // Remaining tasks only wait for others, so nothing is lost.
     runtime.shutdown_timeout(Duration::from_millis(200));
-    match ended? {
-        Ok(WorkerEnd::Stopped | WorkerEnd::Idle { left: 0 }) => Ok(exit::OK),
-        Ok(WorkerEnd::Idle { left }) => {
+    let (ended, released) = ended?;
+    let ended = ended.map_err(|error| refuse_store(&error))?;
+    if let Err(error) = released {
+        return Err(output::report_failure(&format!("not all runs were given back: {error}"), None));
+    }
+    match ended {
+        WorkerEnd::Stopped | WorkerEnd::Idle { left: 0 } => Ok(exit::OK),
+        WorkerEnd::Idle { left } => {
             output::print_note(format!("{} could not continue here", count_of(left as u64, "run")));
             Ok(exit::FAILED)
-        }
-        Err(WorkerError::Store(error)) => Err(refuse_store(&error)),
-        Err(WorkerError::Release(error)) => {
-            Err(output::report_failure(&format!("not all runs were given back: {error}"), None))
         }
     }
 }
