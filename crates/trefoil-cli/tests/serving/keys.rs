@@ -303,3 +303,65 @@ fn a_key_and_a_flow_cost_no_more_in_a_day_than_they_may() {
     eventually("it does not end", || get(&server, &path, &other)["status"] != "running");
     assert_eq!(get(&server, &path, &other)["cost"]["usd"], 0.00039);
 }
+
+/// A call, and a request to a port where nobody listens.
+const FAILS: &str = "\
+id: fails
+kind: sequential
+inputSchema: { n: string }
+steps:
+  - agent: { id: first, kind: llm, model: { provider: openai, name: m }, instruction: I., prompt: 'paid {{n}}' }
+    input: { n: '{{n}}' }
+  - agent: { id: second, kind: tool, tool: { kind: http, name: fetch, url: 'http://127.0.0.1:9/' } }
+";
+
+#[test]
+fn neither_a_deletion_nor_a_resumption_gets_around_what_a_key_may_use() {
+    let scene = Scene::new();
+    scene.settings("[prices]\n\"openai:m\" = { input = 10, output = 10 }\n\n[http]\nallow = [\"127.0.0.1:9\"]\n");
+    scene.folder.write("flows/fails.yaml", FAILS);
+    scene.provider.hang(true);
+    let server = scene.serve(&["--require-key"]);
+    let start = |flow: &str, n: &str, dollars: f64, key: &str| {
+        let body = json!({ "flow": flow, "input": { "n": n }, "max_cost": dollars });
+        let run = send(&server, &Request::post("/api/v1/runs", &body), key).is(201).json();
+        run["run"].as_str().unwrap().to_owned()
+    };
+    let at = |run: &str| format!("/api/v1/runs/{run}");
+    let failed = |n: &str, key: &str| {
+        let run = start("fails", n, 1.5, key);
+        eventually("it does not fail", || get(&server, &at(&run), key)["status"] == "failed");
+        run
+    };
+    let resume = |run: &str, key: &str| send(&server, &Request::post(&format!("{}/resume", at(run)), &json!({})), key);
+    let reserved = |run: &str, key: &str| {
+        let run = get(&server, &at(run), key);
+        run["labels"]["trefoil.cost_limit"].as_str().unwrap().parse::<u64>().unwrap()
+    };
+
+    // What a deleted run has spent stays spent.
+    let key = scene.key("poor", &["--cost-per-day", "2"]);
+    let gone = failed("gone", &key);
+    let spent = get(&server, &at(&gone), &key)["cost"]["usd"].as_f64().unwrap();
+    let spent = (spent * 1e6).round() as u64;
+    assert!(spent > 0);
+    send(&server, &Request::new("DELETE", &at(&gone)), &key).is(204);
+    let again = failed("again", &key);
+    let open = start("main", "hang now", 2.0, &key);
+    assert_eq!(reserved(&open, &key), 2_000_000 - 2 * spent);
+    // What a run may still spend must be there when it goes on.
+    resume(&again, &key).fails(429, "BUDGET_EXHAUSTED");
+    send(&server, &Request::post(&format!("{}/cancel", at(&open)), &json!({})), &key);
+    eventually("there is no room after the other run", || resume(&again, &key).status == 202);
+
+    let single = scene.key("single", &["--runs-in-flight", "1"]);
+    let run = failed("one", &single);
+    start("main", "hang too", 1.0, &single);
+    resume(&run, &single).fails(429, "RUNS_IN_FLIGHT");
+
+    let admin = scene.key("admin", &["--scope", "admin"]);
+    let rule = json!({ "stopped": true }).to_string();
+    let stop = Request { body: rule, ..Request::new("PUT", "/api/v1/flows/fails/rule") };
+    send(&server, &stop, &admin).is(200);
+    resume(&again, &admin).fails(409, "FLOW_STOPPED");
+}

@@ -18,6 +18,7 @@ use trefoil_template::read_json_bytes;
 use utoipa::ToSchema;
 
 use super::Caller;
+use super::day_spending::{BudgetSubject, DAY_MS, DaySpending};
 use crate::problem::{ApiResult, Problem};
 
 /// The label with the key that has started a run.
@@ -29,8 +30,6 @@ pub const COST_LABEL: &str = "trefoil.cost_limit";
 const COLLECTION: &str = "flow-rule";
 /// How long a start waits for its turn.
 const TURN: Duration = Duration::from_secs(10);
-/// A day in milliseconds.
-const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 /// The statuses of runs that may still spend something.
 const OPEN: [Status; 4] = [Status::Pending, Status::Running, Status::Interrupted, Status::Waiting];
 /// The statuses of runs that are in progress. One that waits for a person is not.
@@ -57,6 +56,7 @@ pub struct FlowRule {
 pub struct UsageGate {
     store: Arc<dyn Store>,
     limits: Arc<dyn SharedLimits>,
+    day_spending: DaySpending,
     /// The requests with an idempotency key that are starting a run, by its id.
     starting: Mutex<HashMap<String, Weak<AsyncMutex<()>>>>,
 }
@@ -81,14 +81,39 @@ struct DayBudget {
     /// Whose it is, for messages.
     whose: String,
     most_micro: u64,
-    spending: SpendingFilter,
-    runs: RunFilter,
+    subject: BudgetSubject,
+}
+
+impl DayBudget {
+    fn spending_filter(&self) -> SpendingFilter {
+        match &self.subject {
+            BudgetSubject::Key(key) => SpendingFilter { flow: None, label: Some((KEY_LABEL.to_owned(), key.clone())) },
+            BudgetSubject::Flow(flow) => SpendingFilter { flow: Some(flow.clone()), label: None },
+        }
+    }
+
+    fn run_filter(&self) -> RunFilter {
+        match &self.subject {
+            BudgetSubject::Key(key) => {
+                RunFilter { labels: vec![(KEY_LABEL.to_owned(), key.clone())], ..RunFilter::default() }
+            }
+            BudgetSubject::Flow(flow) => RunFilter { flow: Some(flow.clone()), ..RunFilter::default() },
+        }
+    }
+}
+
+/// What is to begin.
+struct AskedStart<'a> {
+    flow: &'a str,
+    cost_micro: Option<u64>,
+    /// The run that goes on, if it is not a new one: what it has reserved for itself does not count against it.
+    resumed: Option<&'a str>,
 }
 
 impl UsageGate {
     /// Counts in a store, with the limits that its processes share.
     pub fn new(store: Arc<dyn Store>, limits: Arc<dyn SharedLimits>) -> Self {
-        Self { store, limits, starting: Mutex::default() }
+        Self { day_spending: DaySpending::new(store.clone()), store, limits, starting: Mutex::default() }
     }
 
     /// Waits until no other request to this server starts the run with this id, which is made of an idempotency key.
@@ -138,22 +163,77 @@ impl UsageGate {
         flow: &str,
         asked_micro: Option<u64>,
     ) -> ApiResult<StartAllowance> {
+        self.admit_run(caller, &AskedStart { flow, cost_micro: asked_micro, resumed: None }).await
+    }
+
+    /// Refuses to let a run go on for which a key or a flow has no room: it is like a start of what the run may still spend.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::admit_start`]; 429 also for a run whose cost nothing limits, if there is a budget.
+    pub async fn admit_resume(&self, caller: &Caller, record: &Record) -> ApiResult<StartAllowance> {
+        let unspent = unspent_micro(record);
+        let asked = AskedStart { flow: &record.flow, cost_micro: unspent, resumed: Some(&record.run) };
+        let allowance = self.admit_run(caller, &asked).await?;
+        if !allowance.is_budgeted() {
+            return Ok(allowance);
+        }
+        let Some(unspent) = unspent else {
+            let detail = "the run has no limit of cost, and would exceed the budget of the day";
+            let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, "BUDGET_EXHAUSTED", detail);
+            return Err(problem.with_help("fork it, with a limit (`max_cost`)"));
+        };
+        if allowance.cost_micro < Some(unspent) {
+            let detail = "the run may still spend more than what is left of the budget of the day";
+            let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, "BUDGET_EXHAUSTED", detail);
+            return Err(problem.with_help("resume it tomorrow, or fork it with a lower limit (`max_cost`)"));
+        }
+        let of_today = record.started >= self.day_spending.today();
+        if !of_today {
+            self.day_spending.add_cost(&BudgetSubject::Flow(record.flow.clone()), unspent).await?;
+        }
+        if let Some(key) = &caller.key
+            && !(of_today && key_of(record) == Some(&**key))
+        {
+            self.day_spending.add_cost(&BudgetSubject::Key(key.to_string()), unspent).await?;
+        }
+        Ok(allowance)
+    }
+
+    /// Notes what runs have spent that are about to be deleted: budgets of today go on counting it. `top` is the one that was started;
+    /// the others are those that it has called.
+    ///
+    /// # Errors
+    ///
+    /// The store.
+    pub async fn note_deletion(&self, top: &Record, spent_micro: u64) -> ApiResult<()> {
+        if top.started < self.day_spending.today() {
+            return Ok(());
+        }
+        self.day_spending.add_cost(&BudgetSubject::Flow(top.flow.clone()), spent_micro).await?;
+        if let Some(key) = key_of(top) {
+            self.day_spending.add_cost(&BudgetSubject::Key(key.to_owned()), spent_micro).await?;
+        }
+        Ok(())
+    }
+
+    async fn admit_run(&self, caller: &Caller, asked: &AskedStart<'_>) -> ApiResult<StartAllowance> {
+        let flow = asked.flow;
         let rule = self.read_rule(flow).await?.unwrap_or_default();
         if rule.stopped {
             let why = rule.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
             let problem = Problem::new_conflict("FLOW_STOPPED", format!("runs of `{flow}` are stopped{why}"));
             return Err(problem.with_help("somebody with the scope `admin` can let them start again"));
         }
-        let mut allowance = StartAllowance { cost_micro: asked_micro, turns: Vec::new() };
+        let mut allowance = StartAllowance { cost_micro: asked.cost_micro, turns: Vec::new() };
         if let Some(most_micro) = rule.cost_per_day_micro {
             allowance.turns.push(self.take_turn(format!("start:flow:{flow}")).await?);
             let budget = DayBudget {
                 whose: format!("the flow `{flow}`"),
                 most_micro,
-                spending: SpendingFilter { flow: Some(flow.to_owned()), label: None },
-                runs: RunFilter { flow: Some(flow.to_owned()), ..RunFilter::default() },
+                subject: BudgetSubject::Flow(flow.to_owned()),
             };
-            allowance.cost_micro = Some(self.lower_cost(&budget, allowance.cost_micro).await?);
+            allowance.cost_micro = Some(self.lower_cost(&budget, asked, allowance.cost_micro).await?);
         }
         let Some(key) = &caller.key else { return Ok(allowance) };
         let rights = &caller.rights;
@@ -161,21 +241,21 @@ impl UsageGate {
             return Ok(allowance);
         }
         allowance.turns.push(self.take_turn(format!("start:key:{key}")).await?);
-        let label = (KEY_LABEL.to_owned(), key.to_string());
-        let runs = RunFilter { labels: vec![label.clone()], ..RunFilter::default() };
         if let Some(most) = rights.runs_in_flight {
-            let filter = RunFilter { status: IN_PROGRESS.to_vec(), ..runs.clone() };
-            let found = self.store.list_runs(&filter, None, most as usize).await?;
-            if found.runs.len() >= most as usize {
+            let labels = vec![(KEY_LABEL.to_owned(), key.to_string())];
+            let filter = RunFilter { status: IN_PROGRESS.to_vec(), labels, ..RunFilter::default() };
+            let mut found = self.store.list_runs(&filter, None, most as usize + 1).await?.runs;
+            found.retain(|record| Some(&*record.run) != asked.resumed);
+            if found.len() >= most as usize {
                 let detail = format!("the key `{}` may have {most} runs in progress", caller.name);
                 let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, "RUNS_IN_FLIGHT", detail);
                 return Err(problem.with_retry_after(1));
             }
         }
         if let Some(most_micro) = rights.cost_per_day_micro {
-            let spending = SpendingFilter { flow: None, label: Some(label) };
-            let budget = DayBudget { whose: format!("the key `{}`", caller.name), most_micro, spending, runs };
-            allowance.cost_micro = Some(self.lower_cost(&budget, allowance.cost_micro).await?);
+            let subject = BudgetSubject::Key(key.to_string());
+            let budget = DayBudget { whose: format!("the key `{}`", caller.name), most_micro, subject };
+            allowance.cost_micro = Some(self.lower_cost(&budget, asked, allowance.cost_micro).await?);
         }
         Ok(allowance)
     }
@@ -202,18 +282,21 @@ impl UsageGate {
     }
 
     /// What a run may cost, so that the budget of the day holds whatever the other runs still do.
-    async fn lower_cost(&self, budget: &DayBudget, asked_micro: Option<u64>) -> ApiResult<u64> {
+    async fn lower_cost(&self, budget: &DayBudget, asked: &AskedStart<'_>, asked_micro: Option<u64>) -> ApiResult<u64> {
         let now = self.store.clock().wall_ms();
-        let today = now - now % DAY_MS;
-        let spent = self.store.spending_since(&budget.spending, today).await?.usage.cost_micro;
-        let mut left = budget.most_micro.saturating_sub(spent);
+        let today = self.day_spending.today();
+        let spent = self.store.spending_since(&budget.spending_filter(), today).await?.usage.cost_micro;
+        let other = self.day_spending.read_sum(&budget.subject).await?;
+        let mut left = budget.most_micro.saturating_sub(spent).saturating_sub(other);
         let mut after = None;
         loop {
             // Also those that have started on an earlier day: what they still spend, they spend today.
-            let filter = RunFilter { status: OPEN.to_vec(), ..budget.runs.clone() };
+            let filter = RunFilter { status: OPEN.to_vec(), ..budget.run_filter() };
             let page = self.store.list_runs(&filter, after, PAGE).await?;
             for record in &page.runs {
-                left = left.saturating_sub(unspent_micro(record));
+                if Some(&*record.run) != asked.resumed {
+                    left = left.saturating_sub(unspent_micro(record).unwrap_or_default());
+                }
             }
             after = page.next;
             if after.is_none() {
@@ -268,13 +351,18 @@ impl UsageGate {
     }
 }
 
-/// What a run in progress may still spend, as far as it counts for a budget.
-fn unspent_micro(record: &Record) -> u64 {
-    let mut limit: u64 = 0;
-    for (key, value) in &record.labels {
-        if key == COST_LABEL {
-            limit = value.parse().unwrap_or(0);
-        }
-    }
-    limit.saturating_sub(record.spent.usage.cost_micro)
+/// What a run may still spend, as far as it counts for a budget. `None`: nothing has limited it.
+fn unspent_micro(record: &Record) -> Option<u64> {
+    let limit: u64 = find_label(record, COST_LABEL)?.parse().ok()?;
+    Some(limit.saturating_sub(record.spent.usage.cost_micro))
+}
+
+/// The id of the key that has started a run.
+fn key_of(record: &Record) -> Option<&str> {
+    find_label(record, KEY_LABEL)
+}
+
+fn find_label<'r>(record: &'r Record, name: &str) -> Option<&'r str> {
+    let label = record.labels.iter().find(|(key, _)| key == name);
+    label.map(|(_, value)| value.as_str())
 }

@@ -2,6 +2,7 @@
 
 mod allowance;
 mod caller;
+mod day_spending;
 mod key_ring;
 mod origin;
 

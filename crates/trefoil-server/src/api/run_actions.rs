@@ -172,6 +172,11 @@ pub async fn resume_run(
         None => false,
     };
     if !was_resumed {
+        // Others under the same limits wait until the run is claimed.
+        let _allowance = match had_completed {
+            true => None,
+            false => Some(state.gate.admit_resume(&caller, &record).await?),
+        };
         if let Some(request) = &mut request {
             request.note_request(&state, &record.run).await?;
         }
@@ -213,8 +218,13 @@ pub async fn delete_with_called(state: &AppState, run: &str) -> ApiResult<()> {
         }
         DeletionRefusal::Store(error) => error.into(),
     })?;
+    let top = state.store().record(run).await?;
+    let mut spent_micro = 0;
+    for (run, _) in &deletion.runs {
+        spent_micro += state.store().record(run).await?.spent.usage.cost_micro;
+    }
     for (run, _) in &deletion.runs {
         state.store().delete_run(run, state.store().clock().wall_ms()).await?;
     }
-    Ok(())
+    state.gate.note_deletion(&top, spent_micro).await
 }
