@@ -92,7 +92,7 @@ impl HostArgs {
     /// The same for flows of others, each with the rights that `[serve.flows]` gives it. `around`: the rules of the folder that is served.
     /// `grants`: whether rules may allow commands that are not allowed to all flows.
     pub fn for_flows(&self, settings: &Settings, around: &[ServedFlowRule], grants: bool) -> Engine {
-        let engine = self.without_people(Engine::new(), settings);
+        let engine = self.without_people(Engine::new(), settings).share_models();
         let mut rights = FlowRights {
             rules: settings.flow_rules.clone(),
             around: around.to_vec(),

@@ -7,6 +7,7 @@ use trefoil_models::ModelOverride;
 use trefoil_models::plan::has_name;
 use trefoil_project::settings::Settings;
 
+use crate::output;
 use crate::placeholders::placeholders_allowed;
 
 /// Which models answer.
@@ -41,6 +42,18 @@ impl ModelArgs {
             _ => true,
         };
         Self { models: self.models.iter().filter(concerns).cloned().collect() }
+    }
+    /// Reports a name for which a model was chosen, and which none of several programs has.
+    pub fn check_names(&self, all: &[&Program]) -> Result<(), u8> {
+        for model in &self.models {
+            if let ModelOverride::For { name, .. } = model
+                && !all.iter().any(|program| has_name(program, name))
+            {
+                let why = format!("no flow has an alias, agent or step named `{name}`");
+                return Err(output::report_not_started(&why, Some("remove this `--model`, or correct its name")));
+            }
+        }
+        Ok(())
     }
     /// The models that are to be used for every call.
     pub fn every_call_models(&self) -> impl Iterator<Item = (&str, &str)> {

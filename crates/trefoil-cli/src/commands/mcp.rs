@@ -53,13 +53,17 @@ pub fn run(args: &McpCommandArgs) -> Result<u8, u8> {
     }
     let (host, plain) = (args.host.clone(), base.clone());
     let spec = RunSpec { limits: args.limits.run_limits(), ..RunSpec::NONE };
-    let engine = move |settings: &Settings| host.without_people(plain.clone(), settings).run_spec(spec);
+    let engine = move |settings: &Settings| host.without_people(plain.clone(), settings).share_models().run_spec(spec);
     let options = LoadOptions { checks: Some(CheckOptions::default()), ..args.read.load_options() };
     let targets = args.targets.iter().map(|named| LoadTarget::parse(named)).collect();
     let watch: Arc<dyn CatalogWatch> = Arc::new(CatalogMessages);
     let (no_config, engine) = (args.read.no_config, Box::new(engine));
     let source = CatalogSource { targets, options, with_called: false, no_config, engine, watch };
     let catalog = FlowCatalog::load_flows(source).ok_or(exit::NOT_STARTED)?;
+    let snapshot = catalog.last_snapshot();
+    if snapshot.broken_targets().is_empty() {
+        args.host.models.check_names(&snapshot.flow_programs())?;
+    }
     let flows = ServedFlows::from_catalog(catalog.last_snapshot(), move || catalog.current_snapshot());
     let tools = flows.last_tools();
     if tools.is_empty() {

@@ -130,3 +130,14 @@ fn settings_that_do_not_apply_change_nothing_until_they_do() {
     std::fs::rename(at("elsewhere"), at("flows")).unwrap();
     eventually("the folder is not read again", is_ready);
 }
+
+#[test]
+fn a_model_for_a_name_is_for_the_flows_that_have_it() {
+    let scene = Scene::new();
+    // Only `asks` has a writer.
+    let server = scene.serve(&["--model", "writer=openai:other"]);
+    assert_eq!(result(&server, "named"), "third second first named slowly now");
+    assert_eq!(flow(&server, "asks").unwrap()["state"], "ready");
+    let refused = scene.refuse(&["--model", "writer=openai:other", "--model", "writter=openai:other"]);
+    assert!(refused.contains("no flow has an alias, agent or step named `writter`"), "{refused}");
+}

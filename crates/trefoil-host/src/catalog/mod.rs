@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
+use trefoil_ir::Program;
 use trefoil_project::file_access::{self, PathStamp};
 use trefoil_project::load::{FolderTarget, LoadOptions, find_folder_targets, load_target};
 use trefoil_project::settings::{self, FoundSettings, Settings};
@@ -96,6 +97,11 @@ impl CatalogSnapshot {
     /// The names of all flows.
     pub fn flow_names(&self) -> Vec<&str> {
         self.flows.iter().map(|offered| &*offered.name).collect()
+    }
+
+    /// The programs of all flows.
+    pub fn flow_programs(&self) -> Vec<&Program> {
+        self.flows.iter().map(|offered| &*offered.flow.loaded_target().program).collect()
     }
 
     /// Whether the files of all flows say the same as those of another moment.

@@ -101,6 +101,8 @@ struct EngineParts {
     wrong_models: Vec<PlanError>,
     /// Whether the models are those with which a run started, rather than chosen for this engine.
     models_of_run: bool,
+    /// The models are for several flows: those of names that a flow does not have concern others.
+    shares_models: bool,
     placeholders: bool,
     registry: Option<Registry>,
     settings: Settings,
@@ -344,6 +346,11 @@ impl Engine {
     pub fn allow_environment(self, names: Vec<String>) -> Self {
         let (who, setting) = ("flows".to_owned(), "`[serve] env`".to_owned());
         self.with_parts(|parts| parts.allowed_env = vec![AllowedVariables { names, who, setting }])
+    }
+    /// Lets a model that was chosen for a name concern only the flows that have this name. Default: it is an error, because it is a
+    /// mistake where there is only one flow. For servers, which must find names that no flow has.
+    pub fn share_models(self) -> Self {
+        self.with_parts(|parts| parts.shares_models = true)
     }
     /// Adds a watcher that receives the events of every run, in addition to the run's handle. May be called more than
     /// once.

@@ -93,7 +93,7 @@ impl Engine {
         self.cache.prepared_flow(&self.parts_for(&flow.loaded_target().program), flow)
     }
 
-    /// The parts without the models that are only for steps of the flows which a program calls as tools.
+    /// The parts without the models that are only for other flows, such as those which a program calls as tools.
     fn parts_for(&self, program: &Program) -> Arc<EngineParts> {
         let is_other = |model: &ModelOverride| match model {
             ModelOverride::For { name, .. } => !has_name(program, name),
@@ -102,9 +102,11 @@ impl Engine {
         if !self.parts.models.iter().any(is_other) {
             return self.parts.clone();
         }
-        let Some(flows) = self.flow_tools() else { return self.parts.clone() };
+        let shared = self.parts.shares_models;
+        let flows = self.flow_tools();
+        let has_called = |name: &str| matches!(&flows, Some(flows) if flows.have_model(program, name));
         let is_theirs = |model: &ModelOverride| match model {
-            ModelOverride::For { name, .. } => is_other(model) && flows.have_model(program, name),
+            ModelOverride::For { name, .. } => is_other(model) && (shared || has_called(name)),
             _ => false,
         };
         let mut parts = (*self.parts).clone();

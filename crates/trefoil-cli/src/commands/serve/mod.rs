@@ -133,6 +133,10 @@ pub fn run(args: &ServeCommandArgs) -> Result<u8, u8> {
     };
     let catalog = args.load_catalog(move |settings| engine(settings, true))?;
     accept_rules(&settings, &catalog, &files)?;
+    let snapshot = catalog.last_snapshot();
+    if snapshot.broken_targets().is_empty() {
+        args.host.models.check_names(&snapshot.flow_programs())?;
+    }
     let (phases, phase) = serving_phases();
     let runs = Runs::new(store);
     let local = LocalRuns::new(RunFeeds::new(runs.clone()), usize::from(args.concurrency));
