@@ -12,6 +12,7 @@ mod failure;
 mod follow;
 mod frame_decoder;
 mod local_options;
+mod local_stores;
 mod run_end;
 mod run_events;
 mod run_lookup;
@@ -26,5 +27,7 @@ pub mod manage;
 pub mod resume;
 pub mod run;
 pub mod show;
+pub mod trace;
 
 pub use local_options::{refuse_command, refuse_local_options};
+pub use local_stores::note_local_store;

@@ -16,6 +16,8 @@ mod provider;
 mod world;
 
 mod connection;
+mod limits;
 mod refusals;
 mod runs;
 mod scene;
+mod traces;
