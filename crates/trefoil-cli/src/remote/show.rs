@@ -115,6 +115,7 @@ async fn print_run(client: &ServerClient, args: &RunsShowArgs) -> Result<u8, u8>
     }
     lines.extend(called_lines(client, &run).await?);
     lines.extend(tree_lines(&detail, &steps, open));
+    lines.extend(steps.answer_lines());
     lines.extend(steps.verdict_lines());
     if !open {
         for next in &next {
