@@ -120,7 +120,7 @@ impl UsageGate {
             Ok(_) => Ok(()),
             Err(wait) => {
                 let seconds = wait.wait_ms.unwrap_or(1_000).div_ceil(1_000).max(1);
-                let detail = format!("the key `{}` may send {most} requests a minute", caller.name);
+                let detail = format!("the key `{}` may send {} a minute", caller.name, count_of(most, "request"));
                 let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, "RATE_LIMITED", detail);
                 Err(problem.with_retry_after(seconds))
             }
@@ -167,7 +167,7 @@ impl UsageGate {
             let filter = RunFilter { status: IN_PROGRESS.to_vec(), ..runs.clone() };
             let found = self.store.list_runs(&filter, None, most as usize).await?;
             if found.runs.len() >= most as usize {
-                let detail = format!("the key `{}` may have {most} runs in progress", caller.name);
+                let detail = format!("the key `{}` may have {} in progress", caller.name, count_of(most, "run"));
                 let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, "RUNS_IN_FLIGHT", detail);
                 return Err(problem.with_retry_after(1));
             }
@@ -266,6 +266,11 @@ impl UsageGate {
             }
         }
     }
+}
+
+/// `1 run`, `2 runs`
+fn count_of(number: u32, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
 /// What a run in progress may still spend, as far as it counts for a budget.
