@@ -28,7 +28,8 @@ pub fn note_local_store(matches: &ArgMatches) {
     }
     // One that cannot be found is reported by the command.
     let Ok(location) = StoreLocation::of_user(|name| std::env::var_os(name)) else { return };
-    output::print_note(format!("`trefoil {name}` uses the store `{location}`, not the server of `{SERVER}`"));
+    let command = format!("trefoil {name}");
+    output::print_note(format!("`{command}` uses the store `{location}`, not the server of `{SERVER}`"));
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
 //! Commands about the runs of a server (`--server URL`), over its API. They print what the same commands print about a store.
 //!
 //! ```text
-//! frame_decoder, failure <- client <- run_lookup, event_feed <- run_events, waits <- follow <- run, resume, fork
+//! frame_decoder, failure <- client <- run_lookup, event_feed <- run_events, waits <- ask <- follow <- run, resume, fork
 //! ```
 //!
 //! What a server says is a stranger's text: it is limited, read by the one reader of JSON, and escaped where it is shown.
 
+mod ask;
 mod client;
 mod event_feed;
 mod failure;
