@@ -114,10 +114,16 @@ pub fn read_arguments() -> clap::error::Result<(CliArguments, ArgMatches)> {
     Ok((CliArguments::from_arg_matches(&matches)?, matches))
 }
 
-/// Refuses options that have no effect with a server. Returns the exit code.
+/// Refuses options that have no effect with a server, and says where a command does not ask it. Returns the exit code.
 pub fn refuse_arguments(matches: &ArgMatches) -> Option<u8> {
     #[cfg(feature = "server")]
-    return crate::remote::refuse_local_options(&CliArguments::command(), matches);
+    {
+        let refused = crate::remote::refuse_local_options(&CliArguments::command(), matches);
+        if refused.is_none() {
+            crate::remote::note_local_store(matches);
+        }
+        refused
+    }
     #[cfg(not(feature = "server"))]
     {
         let _ = matches;

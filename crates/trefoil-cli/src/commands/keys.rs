@@ -11,6 +11,7 @@ use crate::columns::format_columns;
 use crate::refusal::refuse_store;
 use crate::store::block_on;
 use crate::terminal_text::escape_line;
+use crate::words::count_of;
 use crate::{exit, output};
 
 /// Make, list and revoke the keys with which clients call `trefoil serve`
@@ -85,8 +86,9 @@ pub fn run(args: &KeysCommandArgs) -> Result<u8, u8> {
 }
 
 fn refuse(error: KeyError) -> u8 {
-    match error {
-        KeyError::Store(error) => refuse_store(&error),
+    match &error {
+        KeyError::Store(error) => refuse_store(error),
+        KeyError::SameName(_) => output::report_failure(&error.to_string(), Some("revoke each by its id")),
         other => output::report_not_started(&other.to_string(), None),
     }
 }
@@ -101,7 +103,15 @@ fn add(args: &KeysAddArgs) -> Result<u8, u8> {
         requests_per_minute: args.requests_per_minute,
         cost_per_day_micro: args.cost_per_day,
     };
+    let mut others = block_on(ring.list_keys())?.map_err(refuse)?;
     let (key, record) = block_on(ring.add_key(&args.name, rights))?.map_err(refuse)?;
+    others.retain(|other| other.name == record.name);
+    if let Some(other) = others.first() {
+        output::print_note(format!(
+            "there is another key `{}`: {}; `trefoil keys revoke` needs the id",
+            record.name, other.id
+        ));
+    }
     output::print_note(format!(
         "key {} for `{}`, with {}; it is not shown again",
         record.id, record.name, record.rights.scopes
@@ -142,10 +152,10 @@ fn rights_text(rights: &KeyRights) -> String {
         parts.push("runs of all keys".to_owned());
     }
     if let Some(most) = rights.runs_in_flight {
-        parts.push(format!("{most} runs at a time"));
+        parts.push(format!("{} at a time", count_of(most.into(), "run")));
     }
     if let Some(most) = rights.requests_per_minute {
-        parts.push(format!("{most} requests a minute"));
+        parts.push(format!("{} a minute", count_of(most.into(), "request")));
     }
     if let Some(most) = rights.cost_per_day_micro {
         parts.push(format!("{} a day", DollarAmount(most)));
@@ -155,13 +165,11 @@ fn rights_text(rights: &KeyRights) -> String {
 
 fn revoke(args: &KeysRevokeArgs) -> Result<u8, u8> {
     let store = args.store.open_to_change()?;
-    let gone = block_on(KeyRing::new(store).revoke_keys(&args.key))?.map_err(refuse)?;
-    for key in &gone {
-        output::print_note(format!("revoked key {} of `{}`", key.id, key.name));
-    }
-    if gone.is_empty() {
+    let gone = block_on(KeyRing::new(store).revoke_key(&args.key))?.map_err(refuse)?;
+    let Some(key) = gone else {
         let help = "`trefoil keys list` shows the keys";
         return Err(output::report_failure(&format!("there is no key `{}`", args.key), Some(help)));
-    }
+    };
+    output::print_note(format!("revoked key {} of `{}`", key.id, key.name));
     Ok(exit::OK)
 }

@@ -7,7 +7,11 @@ use serde_json::{Value as Json, json};
 use trefoil::runs::{ReplayDifference, VerificationReport, verify_run};
 use trefoil::store::Store as _;
 
+#[cfg(feature = "server")]
+use crate::args::ServerArg;
 use crate::args::{OutputFormat, StoreArgs};
+#[cfg(feature = "server")]
+use crate::remote;
 use crate::runs::{print_json, print_lines, run_history};
 use crate::store::{await_store, block_on, full_id};
 use crate::terminal_text::escape_line;
@@ -25,10 +29,17 @@ pub struct ReplayCommandArgs {
     output: OutputFormat,
     #[command(flatten)]
     store: StoreArgs,
+    #[cfg(feature = "server")]
+    #[command(flatten)]
+    server: ServerArg,
 }
 
 /// Exit code 0: the journal matches the workflow; 1: it does not; 2: the run does not exist, or cannot be read.
 pub fn run(args: &ReplayCommandArgs) -> Result<u8, u8> {
+    #[cfg(feature = "server")]
+    if args.server.chosen_address(&args.store).is_some() {
+        return Err(remote::refuse_command("replay", "a server does not show journals"));
+    }
     let store = Arc::new(args.store.open_to_read()?);
     let record = await_store(async { store.record(&full_id(&store, &args.run).await?).await })?;
     let stored = run_history::read_run(&store, &record.run)?;

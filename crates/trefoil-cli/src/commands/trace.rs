@@ -7,7 +7,11 @@ use clap::Args;
 use serde_json::Value as Json;
 use trefoil::store::Store;
 
+#[cfg(feature = "server")]
+use crate::args::ServerArg;
 use crate::args::StoreArgs;
+#[cfg(feature = "server")]
+use crate::remote::trace::ServerTraces;
 use crate::runs::run_history;
 use crate::store::{await_store, block_on, full_id};
 use crate::terminal_text::TerminalText;
@@ -15,6 +19,7 @@ use crate::trace::{TraceStyle, find_calls, format_tree, read_trace, show_step};
 use crate::{exit, output, overwrite_guard, shown};
 use trefoil_host::command::{PrintedCommand, RunOptions};
 use trefoil_host::durable::run_of_call;
+use trefoil_machine::Key;
 
 /// Show a trace file or a stored run: all steps, or one step in detail
 #[derive(Args)]
@@ -34,6 +39,9 @@ pub struct TraceCommandArgs {
     json: bool,
     #[command(flatten)]
     store: StoreArgs,
+    #[cfg(feature = "server")]
+    #[command(flatten)]
+    server: ServerArg,
 }
 
 /// A trace, and where it is from.
@@ -43,18 +51,24 @@ struct SourcedTrace {
     name: String,
     /// The options of commands about it.
     options: RunOptions,
-    /// The store of its run.
-    store: Option<Arc<dyn Store>>,
+    source: TraceSource,
+}
+
+/// Where the traces of the runs are that it has called.
+#[derive(Clone)]
+enum TraceSource {
+    /// Nobody knows: it is a file.
+    File,
+    /// In a store. The option that names it.
+    Store(Arc<dyn Store>, String),
+    #[cfg(feature = "server")]
+    Server(Arc<ServerTraces>),
 }
 
 /// Exit code 0; 1: the result cannot be written, or the journal cannot be read; 2: unknown trace, run or step.
 pub fn run(args: &TraceCommandArgs) -> Result<u8, u8> {
     let read = match stored_id(&args.trace) {
-        Some(id) => {
-            let store = args.store.open_to_read()?;
-            let run = await_store(full_id(&*store, id))?;
-            of_run(store, run, args.store.store_option())?
-        }
+        Some(id) => chosen_source(args)?.read_run(id)?,
         None => of_file(&args.trace)?,
     };
     shown(args, &read)
@@ -70,11 +84,45 @@ fn stored_id(trace: &Path) -> Option<&str> {
     Some(id)
 }
 
-/// The trace of a stored run from its journal.
-fn of_run(store: Arc<dyn Store>, run: String, named: String) -> Result<SourcedTrace, u8> {
-    let (tracer, about) = run_history::trace_run(&store, &run_history::read_run(&*store, &run)?, named.clone())?;
-    let trace = tracer.trace().to_json(&about);
-    Ok(SourcedTrace { trace, name: run, options: RunOptions::of_store(named), store: Some(store) })
+/// Where a run is looked for.
+fn chosen_source(args: &TraceCommandArgs) -> Result<TraceSource, u8> {
+    #[cfg(feature = "server")]
+    if let Some(address) = args.server.chosen_address(&args.store) {
+        return Ok(TraceSource::Server(Arc::new(ServerTraces::for_address(&address)?)));
+    }
+    Ok(TraceSource::Store(args.store.open_to_read()?, args.store.store_option()))
+}
+
+impl TraceSource {
+    /// The trace of the run whose id starts with this text, or of the last one.
+    fn read_run(&self, start: &str) -> Result<SourcedTrace, u8> {
+        let source = self.clone();
+        match self {
+            Self::File => of_file(Path::new(start)),
+            Self::Store(store, named) => {
+                let run = await_store(full_id(&**store, start))?;
+                let stored = run_history::read_run(&**store, &run)?;
+                let (tracer, about) = run_history::trace_run(store, &stored, named.clone())?;
+                let trace = tracer.trace().to_json(&about);
+                Ok(SourcedTrace { trace, name: run, options: RunOptions::of_store(named.clone()), source })
+            }
+            #[cfg(feature = "server")]
+            Self::Server(server) => {
+                let (name, trace) = server.read_trace(start)?;
+                Ok(SourcedTrace { trace, name, options: server.run_options().clone(), source })
+            }
+        }
+    }
+
+    /// The run that a call has started.
+    fn run_of_call(&self, run: &str, call: &Key) -> Result<Option<String>, u8> {
+        match self {
+            Self::File => Ok(None),
+            Self::Store(store, _) => block_on(run_of_call(&**store, run, call)),
+            #[cfg(feature = "server")]
+            Self::Server(server) => server.run_of_call(run, call),
+        }
+    }
 }
 
 fn of_file(file: &Path) -> Result<SourcedTrace, u8> {
@@ -83,7 +131,7 @@ fn of_file(file: &Path) -> Result<SourcedTrace, u8> {
     if let Some(note) = note {
         output::print_note(&note);
     }
-    Ok(SourcedTrace { trace, name: file.display().to_string(), options: RunOptions::default(), store: None })
+    Ok(SourcedTrace { trace, name: file.display().to_string(), options: RunOptions::default(), source: TraceSource::File })
 }
 
 fn shown(args: &TraceCommandArgs, read: &SourcedTrace) -> Result<u8, u8> {
@@ -108,7 +156,7 @@ fn shown(args: &TraceCommandArgs, read: &SourcedTrace) -> Result<u8, u8> {
     }
     let shown = match &args.step {
         None => format_tree(trace, read.look()),
-        Some(name) => read.step(name, args.store.store_option())?,
+        Some(name) => read.step(name)?,
     };
     Ok(output::write_result(shown))
 }
@@ -123,14 +171,14 @@ impl SourcedTrace {
         }
     }
 
-    /// The steps with a name. `CALL/STEP` is a step of the run that CALL has started. `named`: the option that names the store.
-    fn step(&self, name: &str, named: String) -> Result<TerminalText, u8> {
+    /// The steps with a name. `CALL/STEP` is a step of the run that CALL has started.
+    fn step(&self, name: &str) -> Result<TerminalText, u8> {
         let missing = match show_step(&self.trace, name, self.look()) {
             Ok(shown) => return Ok(shown),
             Err(missing) => missing,
         };
         let calls = find_calls(&self.trace, name);
-        let Some(store) = &self.store else {
+        if matches!(self.source, TraceSource::File) {
             let mut help = missing.help;
             if let Some(Json::String(run)) = self.trace.get("run")
                 && !calls.is_empty()
@@ -139,17 +187,17 @@ impl SourcedTrace {
                 help = Some(format!("for a step of a flow that it called, use its stored run: `{command}`"));
             }
             return Err(output::report_not_started(&missing.message, help.as_deref()));
-        };
+        }
         let mut out = TerminalText::default();
         for (call, inner) in calls {
-            let Some(run) = block_on(run_of_call(&**store, &self.name, &call))? else { continue };
+            let Some(run) = self.source.run_of_call(&self.name, &call)? else { continue };
             if !out.is_empty() {
                 out.push("\n");
             }
             let head = format!("run {run}, called by `{}`", call.display_name());
             out.push(shown!("{}\n", self.look().dim_text(&head)));
             // A called flow may call others.
-            out.push(of_run(store.clone(), run, named.clone())?.step(&inner, named.clone())?);
+            out.push(self.source.read_run(&run)?.step(&inner)?);
         }
         match out.is_empty() {
             true => Err(output::report_not_started(&missing.message, missing.help.as_deref())),

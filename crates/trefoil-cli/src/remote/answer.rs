@@ -29,12 +29,18 @@ async fn send_answer(client: &ServerClient, args: &RunsAnswerArgs) -> Result<u8,
         return Err(output::report_not_started(&why, Some(&format!("see how it ended with `{show}`"))));
     }
     let wait = RemoteWait::of_members(&detail.wait);
-    let one = find_question(&wait.waiting, &args.step, &show)?;
-    let value = match args.value.as_str() {
-        TYPED if one.settled.is_none() => read_answer(one, &wait.waiting)?,
-        given => given.to_owned(),
+    let mut unasked = None;
+    let (step, value) = match (find_question(&wait.waiting, &args.step, &show), args.value.as_str()) {
+        (Ok(one), TYPED) if one.settled.is_none() => (one.step_path(), read_answer(one, &wait.waiting)?),
+        (Ok(one), given) => (one.step_path(), given.to_owned()),
+        (Err(why), given) if !why.is_unasked || given == TYPED => return Err(why.print_reason()),
+        // The server knows whether somebody was faster.
+        (Err(why), given) => {
+            unasked = Some(why);
+            (args.step.clone(), given.to_owned())
+        }
     };
-    let mut body = json!({ "step": one.step_path(), "value": value });
+    let mut body = json!({ "step": step, "value": value });
     if let (Some(members), Some(result)) = (body.as_object_mut(), &args.result) {
         members.insert("result".to_owned(), json!(result));
     }
@@ -47,6 +53,11 @@ async fn send_answer(client: &ServerClient, args: &RunsAnswerArgs) -> Result<u8,
             Ok(exit::OK)
         }
         Err(failure) => {
+            if failure.problem_code() == "NOT_ASKED"
+                && let Some(why) = unasked
+            {
+                return Err(why.print_reason());
+            }
             let code = client.report_failure(&failure);
             if matches!(failure.problem_code(), "ALREADY_ANSWERED" | "ANSWER_LATE" | "NOT_ASKED" | "RUN_ENDED") {
                 output::print_line(format!("to see how the run goes on: {show}"));

@@ -27,8 +27,6 @@ const KEEPALIVE: Duration = Duration::from_secs(30);
 const LARGEST_PROBLEM: usize = 4 << 20;
 /// How often a request with an idempotency key is sent.
 const ATTEMPTS: u32 = 6;
-/// The longest time that a server can make this process wait.
-const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// The key of a server. It has no text form.
 struct ServerKey(HeaderValue);
@@ -118,12 +116,17 @@ impl ServerClient {
     }
 
     /// Starts something: sent again if the connection is lost or the server is busy, with the same idempotency key, so that it starts
-    /// once.
+    /// once. Each wait is said, unless `quiet`.
     ///
     /// # Errors
     ///
     /// Why the last request failed.
-    pub async fn post_start<T: DeserializeOwned>(&self, path: &[&str], body: &Json) -> Result<T, RemoteFailure> {
+    pub async fn post_start<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        body: &Json,
+        quiet: bool,
+    ) -> Result<T, RemoteFailure> {
         let key = format!("{:016x}{:016x}", SystemRandom.next_number(), SystemRandom.next_number());
         let body = body.to_string();
         let mut attempt = 1;
@@ -145,7 +148,12 @@ impl ServerClient {
             }
             let pause = Duration::from_millis(250_u64 << attempt);
             let wanted = failure.retry_after().map(Duration::from_secs).unwrap_or_default();
-            tokio::time::sleep(pause.max(wanted).min(LONGEST_WAIT)).await;
+            let pause = pause.max(wanted);
+            if !quiet {
+                let seconds = pause.as_millis().div_ceil(1_000);
+                output::print_note(format!("{}; trying again in {seconds} s", failure.short_reason()));
+            }
+            tokio::time::sleep(pause).await;
             attempt += 1;
         }
     }

@@ -6,6 +6,8 @@ use trefoil_host::command::{PrintedCommand, RunOptions};
 
 use crate::{exit, output, shown};
 
+/// The longest time that a server can make this process wait, in seconds. What takes longer, the user decides.
+const LONGEST_WAIT: u64 = 30;
 /// The most findings of a problem that are printed.
 const MOST: usize = 50;
 
@@ -50,7 +52,12 @@ impl RemoteFailure {
     pub fn is_passing(&self) -> bool {
         match self {
             Self::Unreachable(_) | Self::Lost(_) => true,
-            Self::Refused(problem) => matches!(problem.status, 429 | 502 | 503 | 504),
+            Self::Refused(problem) => match (problem.status, problem.retry_after) {
+                (429 | 502 | 503 | 504, Some(seconds)) => seconds <= LONGEST_WAIT,
+                // What does not say when it clears is no matter of a moment, but a proxy says nothing.
+                (502..=504, None) => true,
+                _ => false,
+            },
             Self::Unreadable(_) => false,
         }
     }
@@ -60,6 +67,16 @@ impl RemoteFailure {
         match self {
             Self::Refused(problem) => &problem.code,
             _ => "",
+        }
+    }
+
+    /// Why it failed, for a line about what is done next.
+    pub fn short_reason(&self) -> String {
+        match self {
+            Self::Unreachable(why) => format!("the server cannot be reached: {why}"),
+            Self::Lost(why) => format!("the connection to the server was lost: {why}"),
+            Self::Unreadable(why) => format!("the server {why}"),
+            Self::Refused(problem) => problem.detail.clone(),
         }
     }
 

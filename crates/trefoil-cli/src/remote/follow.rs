@@ -1,6 +1,7 @@
 //! Follows a run of a server to its end, or until it waits for a person, and shows its progress with the same display as a run of this
 //! process. A signal ends the following, and not the run.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value as Json;
@@ -9,6 +10,7 @@ use trefoil_host::command::PrintedCommand;
 use trefoil_runtime::{EventKind, EventSink as _, RunError};
 use trefoil_server::RunDetail;
 
+use super::ask::RemoteAsker;
 use super::client::ServerClient;
 use super::event_feed::{FeedStep, RemoteFeed};
 use super::failure::RemoteFailure;
@@ -35,9 +37,13 @@ pub struct FollowedRun<'f> {
     client: &'f ServerClient,
     run: String,
     show: &'f ShowArgs,
-    shown: RunDisplay,
-    /// Whether events come that had happened before.
-    is_past: bool,
+    shown: Arc<RunDisplay>,
+    /// Asks on the terminal. `None`: nobody is there.
+    asker: Option<RemoteAsker<'f>>,
+    /// The number of the last event that had happened before, while earlier ones come.
+    past: Option<u64>,
+    /// The number of the last event that has come.
+    seen: Option<u64>,
     /// Whether the last event said that the run waits.
     is_suspended: bool,
     /// When it was last asked how the run stands.
@@ -63,7 +69,7 @@ impl<'f> FollowedRun<'f> {
     pub fn new(client: &'f ServerClient, run: &str, flow: &str, show: &'f ShowArgs) -> Self {
         // Events on a terminal and a live picture would disturb each other.
         let events_shown = show.events.is_some() && output::is_result_shown();
-        let shown = RunDisplay::new(show.quiet || events_shown);
+        let shown = Arc::new(RunDisplay::new(show.quiet || events_shown));
         if !show.quiet {
             output::print_line(format!("run {run}"));
         }
@@ -72,8 +78,10 @@ impl<'f> FollowedRun<'f> {
             client,
             run: run.to_owned(),
             show,
+            asker: RemoteAsker::for_display(client, &shown),
             shown,
-            is_past: false,
+            past: None,
+            seen: None,
             is_suspended: false,
             asked: None,
             end: EndEvent::default(),
@@ -82,10 +90,12 @@ impl<'f> FollowedRun<'f> {
         }
     }
 
-    /// The first events have happened before.
-    pub fn with_past(mut self) -> Self {
-        self.is_past = true;
-        self.shown.set_resumed();
+    /// The run is resumed: the events up to this number had happened before.
+    pub fn with_past(mut self, last: Option<u64>) -> Self {
+        self.past = last;
+        if last.is_some() {
+            self.shown.set_resumed();
+        }
         self
     }
 
@@ -97,23 +107,29 @@ impl<'f> FollowedRun<'f> {
             ended = self.follow_feed(&mut feed) => ended,
             () = signals.next() => FollowEnd::Detached,
         };
-        self.catch_up();
+        self.catch_up(None);
         match ended {
             FollowEnd::Stands(detail) => Ok(self.print_end(*detail)),
             FollowEnd::Detached => {
-                self.shown.show_end(&self.end.cut_outcome(&self.run, RunError::new("INTERRUPTED", "detached")));
+                self.show_cut("detached");
                 output::print_note("detached; the run goes on at the server");
                 self.print_ways();
                 Ok(exit::CANCELLED)
             }
             FollowEnd::Failed(failure) => {
-                self.shown.show_end(&self.end.cut_outcome(&self.run, RunError::new("INTERRUPTED", "connection lost")));
+                self.show_cut("connection lost");
                 self.client.report_failure(&failure);
                 output::print_note("the run may go on at the server");
                 self.print_ways();
                 Err(exit::FAILED)
             }
         }
+    }
+
+    /// Shows what is known of a run that goes on.
+    fn show_cut(&self, why: &str) {
+        let why = RunError::new("INTERRUPTED", why);
+        self.shown.show_cut(&self.end.cut_outcome(&self.run, why, self.shown.seen_figures()));
     }
 
     /// How a run is followed and ended that goes on without this process.
@@ -138,9 +154,13 @@ impl<'f> FollowedRun<'f> {
                     continue;
                 }
                 FeedStep::Idle => {
-                    self.catch_up();
+                    self.catch_up(self.seen.map(|seen| seen.saturating_add(1)));
                     match self.ask_when_suspended().await {
-                        Ok(Some(detail)) => return FollowEnd::Stands(detail),
+                        Ok(Some(detail)) => match self.ask_person(&detail).await {
+                            Ok(true) => continue,
+                            Ok(false) => return FollowEnd::Stands(detail),
+                            Err(failure) => return FollowEnd::Failed(failure),
+                        },
                         Ok(None) => continue,
                         Err(failure) => failure,
                     }
@@ -180,9 +200,19 @@ impl<'f> FollowedRun<'f> {
         Ok(if is_waiting { Some(Box::new(detail)) } else { None })
     }
 
-    /// All earlier events are there.
-    fn catch_up(&mut self) {
-        if std::mem::take(&mut self.is_past) {
+    /// Asks the person at the terminal what the run asks. Returns whether the run goes on.
+    async fn ask_person(&self, detail: &RunDetail) -> Result<bool, RemoteFailure> {
+        match &self.asker {
+            Some(asker) => asker.ask_first(detail).await,
+            None => Ok(false),
+        }
+    }
+
+    /// All earlier events are there, if the next one has this number. `None`: no more will come.
+    fn catch_up(&mut self, next: Option<u64>) {
+        let Some(last) = self.past else { return };
+        if next.is_none_or(|next| next > last) {
+            self.past = None;
             self.shown.caught_up();
         }
     }
@@ -195,6 +225,10 @@ impl<'f> FollowedRun<'f> {
         }
         // One of a newer server is not shown.
         let Some(event) = read_event(json) else { return };
+        if !matches!(event.kind, EventKind::TextDelta { .. }) {
+            self.catch_up(Some(event.seq));
+            self.seen = Some(event.seq);
+        }
         self.end.note_event(&event, json);
         let is_delta = matches!(event.kind, EventKind::TextDelta { .. });
         if !is_delta {

@@ -35,7 +35,8 @@ async fn fork_and_follow(client: &ServerClient, args: &RunsForkArgs) -> Result<u
         let preview: ForkPreview = read.map_err(|failure| client.report_failure(&failure))?;
         return Ok(print_preview(&run, &preview));
     }
-    let begun: RunSummary = client.post_start(&path, &body).await.map_err(|failure| client.report_failure(&failure))?;
+    let begun = client.post_start(&path, &body, args.show.quiet).await;
+    let begun: RunSummary = begun.map_err(|failure| client.report_failure(&failure))?;
     FollowedRun::new(client, &begun.run, &begun.flow, &args.show).follow_to_end().await
 }
 

@@ -26,6 +26,7 @@ const COMMANDS: &[(&[&str], &[&str])] = &[
         ],
     ),
     (&["resume"], &["run", "events", "output", "quiet", "server", "color"]),
+    (&["trace"], &["trace", "step", "html", "json", "server", "color"]),
     (&["runs", "list"], &["status", "flow", "since", "labels", "text", "limit", "after", "output", "server", "color"]),
     (&["runs", "show"], &["run", "output", "server", "color"]),
     (&["runs", "events"], &["run", "after", "server", "color"]),
@@ -51,6 +52,12 @@ const COMMANDS: &[(&[&str], &[&str])] = &[
     ),
     (&["runs", "delete"], &["runs", "server", "color"]),
 ];
+
+/// Whether a command works with a server.
+#[cfg(test)]
+pub fn is_for_servers(path: &[&str]) -> bool {
+    COMMANDS.iter().any(|(known, _)| *known == path)
+}
 
 /// Why a server does not take an argument.
 fn refusal_reason(id: &str) -> &'static str {

@@ -9,6 +9,7 @@ use super::client::ServerClient;
 use super::follow::FollowedRun;
 use super::run_end::{EndEvent, RemoteEnd};
 use super::run_lookup::find_detail;
+use super::show::last_event;
 use super::waits::{RemoteWait, run_status};
 use crate::args::ShowArgs;
 use crate::output;
@@ -31,12 +32,15 @@ async fn resume_and_follow(client: &ServerClient, run: &str, show: &ShowArgs) ->
         }
         return Ok(RemoteEnd::new(detail, EndEvent::default()).print_end(show, None, client.run_options()));
     }
-    // Nobody has answered it yet.
-    if status == Status::Waiting && is_asked && show.events.is_none() {
+    // Nobody has answered it yet, and nobody can here.
+    if status == Status::Waiting && is_asked && show.events.is_none() && !output::is_interactive() {
         return Ok(RemoteEnd::new(detail, EndEvent::default()).print_end(show, None, client.run_options()));
     }
     let continues = matches!(status, Status::Failed | Status::Interrupted) || (status == Status::Waiting && !is_asked);
+    let mut past = None;
     if continues {
+        // What comes later is shown as new.
+        past = last_event(client, &run).await?;
         let resumed: Result<RunSummary, _> = client.post_json(&["runs", &run, "resume"], &json!({})).await;
         match resumed {
             Ok(_) => {}
@@ -46,5 +50,5 @@ async fn resume_and_follow(client: &ServerClient, run: &str, show: &ShowArgs) ->
             Err(failure) => return Err(client.report_failure(&failure)),
         }
     }
-    FollowedRun::new(client, &run, &detail.summary.flow, show).with_past().follow_to_end().await
+    FollowedRun::new(client, &run, &detail.summary.flow, show).with_past(past).follow_to_end().await
 }

@@ -52,7 +52,7 @@ async fn start_and_follow(client: &ServerClient, start: &RemoteStart<'_>) -> Res
         .map_err(|why| reject_input_of(&SourceFiles::default(), why))?;
     let mut body = json!({ "flow": start.flow, "input": input });
     add_start_options(&mut body, start.labels, start.limits);
-    let begun = client.post_start(&["runs"], &body).await;
+    let begun = client.post_start(&["runs"], &body, start.show.quiet).await;
     let begun: RunSummary = begun.map_err(|failure| client.report_failure(&failure))?;
     if start.detach {
         return Ok(leave_run(client, &begun.run, start.show.quiet));

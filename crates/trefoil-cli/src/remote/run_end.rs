@@ -60,9 +60,9 @@ impl EndEvent {
         self.raise
     }
 
-    /// The outcome of a run that is not followed any more.
-    pub fn cut_outcome(&self, run: &str, why: RunError) -> RunOutcome {
-        let (calls, usage) = self.figures.unwrap_or_default();
+    /// The outcome of a run that is not followed any more. `seen`: its calls and its usage so far.
+    pub fn cut_outcome(&self, run: &str, why: RunError, seen: (u64, Usage)) -> RunOutcome {
+        let (calls, usage) = self.figures.unwrap_or(seen);
         RunOutcome {
             run: run.into(),
             result: Err(why),

@@ -51,6 +51,19 @@ pub fn print_events(address: &str, args: &RunsEventsArgs) -> Result<u8, u8> {
     })?
 }
 
+/// The number of the last event that a run has had so far.
+///
+/// # Errors
+///
+/// The exit code, after the reason was printed.
+pub async fn last_event(client: &ServerClient, run: &str) -> Result<Option<u64>, u8> {
+    let mut last = None;
+    let mut note = |event: &Json| last = event.get("seq").and_then(Json::as_u64).or(last);
+    let read = each_event(client, run, None, &mut note).await;
+    read.map_err(|failure| client.report_failure(&failure))?;
+    Ok(last)
+}
+
 /// Visits the events that a run has had so far, as the server sends them.
 async fn each_event(
     client: &ServerClient,
@@ -115,6 +128,7 @@ async fn print_run(client: &ServerClient, args: &RunsShowArgs) -> Result<u8, u8>
     }
     lines.extend(called_lines(client, &run).await?);
     lines.extend(tree_lines(&detail, &steps, open));
+    lines.extend(steps.answer_lines());
     lines.extend(steps.verdict_lines());
     if !open {
         for next in &next {

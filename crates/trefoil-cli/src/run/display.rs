@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use trefoil_ir::{Program, walk};
 use trefoil_project::load::LoadedTarget;
-use trefoil_runtime::{Event, EventKind, EventSink, Key, RunOutcome};
+use trefoil_runtime::{Event, EventKind, EventSink, Key, RunOutcome, Usage};
 use trefoil_syntax::SourceFiles;
 use trefoil_view::run_view::StepState;
 
@@ -110,17 +110,30 @@ impl RunDisplay {
             *lock(&self.drawer) = drawer.ok();
         }
     }
-    /// Called when the run has ended: draws the last picture.
+    /// Called when the run has ended, or waits: draws the last picture.
     pub fn show_end(&self, outcome: &RunOutcome) {
         {
             let mut view = self.inner.view();
-            view.ended = true;
             match outcome.suspended {
                 true => view.progress.view.rest_running_steps(StepState::Asking),
                 false => view.progress.mark_stopped(outcome.result.is_ok()),
             }
-            self.inner.wake.notify_all();
         }
+        self.show_last(outcome, "");
+    }
+    /// Called when a run that goes on is not followed any more: draws the last picture. What is in progress stays so.
+    pub fn show_cut(&self, outcome: &RunOutcome) {
+        self.show_last(outcome, " so far");
+    }
+    /// The calls and the usage that were seen.
+    pub fn seen_figures(&self) -> (u64, Usage) {
+        let view = self.inner.view();
+        (view.progress.view.calls, view.progress.view.usage)
+    }
+    /// Draws the last picture. `so_far`: the end of its last line.
+    fn show_last(&self, outcome: &RunOutcome, so_far: &str) {
+        self.inner.view().ended = true;
+        self.inner.wake.notify_all();
         if let Some(drawer) = lock(&self.drawer).take() {
             let _ = drawer.join();
         }
@@ -152,7 +165,7 @@ impl RunDisplay {
                 failures::list_failures(&view.progress, &view.files, failed, columns, look)
                     .iter()
                     .for_each(output::print_line);
-                output::print_line(look.replace_unsupported(&ending(&view.progress, outcome)));
+                output::print_line(look.replace_unsupported(&ending(&view.progress, outcome, so_far)));
             }
             DisplayMode::Live => {
                 let size = screen();
@@ -161,7 +174,7 @@ impl RunDisplay {
                     tree_lines(&view.progress, &head, outcome.duration_ms, 0, (TreeSort::Last, size), look);
                 picture.extend(notes::list_notes(&view.notes, notes::LAST, size.columns, look));
                 picture.extend(failures::list_failures(&view.progress, &view.files, failed, size.columns, look));
-                picture.push(look.replace_unsupported(&ending(&view.progress, outcome)).into());
+                picture.push(look.replace_unsupported(&ending(&view.progress, outcome, so_far)).into());
                 output::draw_picture(&view.canvas.draw_picture(&picture, size));
                 view.canvas.leave_picture();
             }
@@ -337,8 +350,9 @@ fn screen() -> TerminalSize {
 }
 
 /// The last line: usage, duration and failed items.
-fn ending(progress: &RunProgress, outcome: &RunOutcome) -> String {
+fn ending(progress: &RunProgress, outcome: &RunOutcome, so_far: &str) -> String {
     let mut line = format_total(outcome.calls, &outcome.usage, outcome.duration_ms);
+    line.push_str(so_far);
     for failed in progress.partly_failed() {
         line.push_str(" · ");
         line.push_str(&failed);

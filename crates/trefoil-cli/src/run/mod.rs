@@ -39,3 +39,5 @@ pub use signal_stop::{SignalStop, StopSignals};
 pub use source_notice::announce_source;
 pub use steps::StepCollector;
 pub use terminal_inbox::TerminalInbox;
+#[cfg(feature = "server")]
+pub use terminal_inbox::TypedAnswer;

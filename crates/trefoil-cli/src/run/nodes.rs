@@ -37,6 +37,8 @@ pub struct ProgressRow {
     pub exited: Option<String>,
     /// Whether it succeeded with a command that failed, or with an answer without a word.
     pub is_partly: bool,
+    /// Whether it had ended before the run was resumed, and nothing happened to it since.
+    pub is_past: bool,
     /// Whether it is permanently on the screen, above the redrawn area.
     pub is_permanent: bool,
     /// Those of its children that were removed.

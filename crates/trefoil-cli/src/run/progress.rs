@@ -60,6 +60,9 @@ impl RunProgress {
             let row = self.new_row(about, event)?;
             self.rows.insert(about, row);
         }
+        if self.resumed {
+            self.mark_present(about);
+        }
         self.say(about, event);
         let ends = match &event.kind {
             EventKind::StepFinished { .. } | EventKind::StepSkipped { .. } | EventKind::ItemFinished { .. } => true,
@@ -283,6 +286,19 @@ impl RunProgress {
     pub fn caught_up(&mut self) {
         self.resumed = true;
         self.view.caught_up();
+        for (number, row) in &mut self.rows {
+            row.is_past = matches!(self.view.step_by_number(*number), Some(step) if step.ended_ms.is_some());
+        }
+    }
+    /// Something happens to a node since the run was resumed, and so to those around it.
+    fn mark_present(&mut self, number: usize) {
+        let mut at = Some(number);
+        while let Some(number) = at {
+            if let Some(row) = self.rows.get_mut(&number) {
+                row.is_past = false;
+            }
+            at = self.view.step_by_number(number).and_then(|step| step.parent);
+        }
     }
     /// The outermost kept steps.
     pub fn kept_steps(&self) -> impl Iterator<Item = ProgressNode<'_>> {

@@ -21,6 +21,8 @@ pub struct RowFrame {
     pub columns: usize,
     /// Whether some steps have a cost, so that there is a column for it.
     pub money: bool,
+    /// Whether the picture stays as it is, so that nothing turns in it.
+    pub is_still: bool,
 }
 
 /// Formats the row of a node after its branch lines. `only` is the single step of an item, which shares its row.
@@ -34,9 +36,13 @@ pub fn format_row(
     let label = look.replace_unsupported(&node.row.label);
     let node = only.unwrap_or(node);
     let state = node.display_state();
-    let (symbol, style) = look.state_symbol(&state, frame.number);
+    let (mut symbol, style) = look.state_symbol(&state, frame.number);
+    if frame.is_still && state == StepState::Running {
+        symbol = look.cut_mark();
+    }
     let style = if node.kept { dim_style() } else { style };
-    let name = pad_text(&label, frame.label.saturating_sub(branch.width()), look.cut_mark());
+    let taken = branch.width() + symbol.width().saturating_sub(1);
+    let name = pad_text(&label, frame.label.saturating_sub(taken), look.cut_mark());
     let mut figures = figures(node, frame);
     let quiet = node.kept
         || matches!(state, StepState::Skipped | StepState::Expected | StepState::Retrying)

@@ -50,9 +50,33 @@ fn read_along() -> UnboundedReceiver<String> {
     receive
 }
 
+/// What a person did about a question.
+pub enum TypedAnswer {
+    /// Typed this.
+    Given(String),
+    /// Typed nothing, which means the default.
+    Default,
+    /// The end of input, which is no answer.
+    EndOfInput,
+}
+
 #[async_trait]
 impl HumanInbox for TerminalInbox {
     async fn ask_question(&self, at: CallSite<'_>, request: &HumanRequest) -> QuestionState {
+        let visit = format!("{} {}", at.run, at.key.without_try());
+        match self.read_answer(visit, request).await {
+            TypedAnswer::Given(text) => QuestionState::AnswerFrom(text, user_sender(AnswerSender::TERMINAL)),
+            TypedAnswer::Default => QuestionState::Nobody,
+            // Somebody may give one later.
+            TypedAnswer::EndOfInput if self.is_kept => QuestionState::Later,
+            TypedAnswer::EndOfInput => QuestionState::Nobody,
+        }
+    }
+}
+
+impl TerminalInbox {
+    /// Shows a question and waits for a line. `visit`: its run and its step, of which the question is shown once.
+    pub async fn read_answer(&self, visit: String, request: &HumanRequest) -> TypedAnswer {
         let mut typed = self.typed.lock().await;
         let (lines, shown) = &mut *typed;
         let lines = lines.get_or_insert_with(read_along);
@@ -65,7 +89,7 @@ impl HumanInbox for TerminalInbox {
         };
         let mut text = TerminalText::default();
         // If an answer from the command line was rejected, the question has not been shown yet.
-        if shown.insert(format!("{} {}", at.run, at.key.without_try())) {
+        if shown.insert(visit) {
             text.push(question(request, default.as_deref()));
         }
         if let Some(refused) = &request.refused {
@@ -75,10 +99,7 @@ impl HumanInbox for TerminalInbox {
         text.push(prompt(&request.accepts, &request.choices, default.as_deref()));
         output::print_part(text);
         let mut open = OpenPrompt(true);
-        let Some(typed) = lines.recv().await else {
-            // The end of input is no answer. Somebody may give one later.
-            return if self.is_kept { QuestionState::Later } else { QuestionState::Nobody };
-        };
+        let Some(typed) = lines.recv().await else { return TypedAnswer::EndOfInput };
         open.0 = false;
         // An empty line means the default, if there is one.
         let typed = match accepted_word(&request.accepts, &typed) {
@@ -86,9 +107,9 @@ impl HumanInbox for TerminalInbox {
             None => typed,
         };
         if typed.is_empty() && default.is_some() {
-            return QuestionState::Nobody;
+            return TypedAnswer::Default;
         }
-        QuestionState::AnswerFrom(typed, user_sender(AnswerSender::TERMINAL))
+        TypedAnswer::Given(typed)
     }
 }
 

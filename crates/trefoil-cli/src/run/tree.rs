@@ -98,7 +98,7 @@ pub fn tree_lines(
     let columns = size.columns;
     let label = widest_label(progress, &rows, &expected, look).min(LABEL.min(columns / 2));
     let money = columns >= PRICED && progress.list_nodes().any(|(_, node)| node.usage.cost_micro > 0);
-    let frame = RowFrame { at, number, label, columns, money };
+    let frame = RowFrame { at, number, label, columns, money, is_still: sort == TreeSort::Last };
     let mut out = vec![look.fit_parts(&[(Style::new().bold(), head)], size.columns)];
     if hidden > 0 {
         out.push(look.fit_parts(&[(dim_style(), &format!("… {hidden} more"))], size.columns));
@@ -125,8 +125,9 @@ fn all_rows(
             roots.push(index);
         }
     }
-    let is_kept = |root: &&usize| matches!(progress.find_node(**root), Some(node) if node.kept);
-    let mut resumed = if progress.resumed { Some(roots.iter().take_while(is_kept).count()) } else { None };
+    // Also what failed before, and is tried again in another row.
+    let is_past = |root: &&usize| matches!(progress.find_node(**root), Some(node) if node.kept || node.row.is_past);
+    let mut resumed = if progress.resumed { Some(roots.iter().take_while(is_past).count()) } else { None };
     let mut rows = Vec::new();
     for (i, root) in roots.iter().enumerate() {
         if resumed == Some(i) {
@@ -699,12 +700,32 @@ mod tests {
         let picture = shown(&progress);
         let rows: Vec<&str> = picture.lines().skip(1).collect();
         assert!(rows[0].starts_with("|- + draft ") && rows[0].ends_with(" kept  text"), "{picture}");
-        assert!(rows[1] == "|- ~ resumed" && rows[2].starts_with("|- | approve "), "{picture}");
+        assert!(rows[1] == "|- ~ resumed" && rows[2].starts_with("|- ... approve "), "{picture}");
         // Shown above the question, and not again below it.
         assert!(progress.mark_shown() && !progress.mark_shown());
         assert!(!shown(&progress).contains("resumed"), "{}", shown(&progress));
         progress.apply_event(&event(9, "approve", EventKind::StepFinished { output: "yes".into(), items: None }));
         assert!(!shown(&progress).contains("kept"), "what has ended since was not kept");
+    }
+
+    #[test]
+    fn what_failed_before_a_run_was_resumed_is_above_the_row_that_says_so() {
+        let mut progress = RunProgress::default();
+        progress.apply_event(&event(0, "draft", started("draft")));
+        let failed = |key: &str| {
+            event(5, key, EventKind::StepFailed { error: RunError::new("MODEL_ERROR", "down"), handled_as: "fail" })
+        };
+        progress.apply_event(&failed("draft"));
+        progress.apply_event(&event(6, "other", started("other")));
+        progress.caught_up();
+        progress.apply_event(&event(7, "draft", started("draft")));
+        let size = TerminalSize { rows: 30, columns: 90 };
+        let look = LineStyle { ascii: true, ..LineStyle::default() };
+        let picture = joined(tree_lines(&progress, "w", 9, 0, (TreeSort::Last, size), look));
+        let rows: Vec<&str> = picture.lines().skip(1).collect();
+        assert!(rows[0].starts_with("|- x draft ") && rows[1] == "|- ~ resumed", "{picture}");
+        // What is in progress in a picture that stays does not turn.
+        assert!(rows[2].starts_with("|- ... other ") && rows[3].starts_with("`- ... draft "), "{picture}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use clap::Args;
 use trefoil::AnswerRefusal;
 use trefoil::store::Store;
 use trefoil_host::command::{PrintedCommand, RunOptions};
-use trefoil_host::stored_runs::post_answer;
+use trefoil_host::stored_runs::{earlier_answer, post_answer};
 use trefoil_host::waiting_messages::{TYPED, waiting_line};
 use trefoil_machine::AnswerSender;
 use trefoil_machine::event::{AwaitedActivity, QuestionClosure};
@@ -53,7 +53,10 @@ pub fn run(args: &RunsAnswerArgs) -> Result<u8, u8> {
     }
     let all = run_history::list_waiting(&store, &record)?;
     let show = RunOptions::of_store(args.store.store_option()).render_command(PrintedCommand::Show(&run));
-    let one = find_question(&all, &args.step, &show)?;
+    let one = match find_question(&all, &args.step, &show) {
+        Ok(one) => one,
+        Err(why) => return Err(refuse_unasked(&store, &run, &args.step, why)?),
+    };
     let value = match args.value.as_str() {
         TYPED if one.settled.is_none() => read_answer(one, &all)?,
         given => given.to_owned(),
@@ -63,6 +66,19 @@ pub fn run(args: &RunsAnswerArgs) -> Result<u8, u8> {
     let top = run_history::outermost_run(&store, await_store(store.record(&run))?)?;
     run_history::note_continues(&store, &top, args.store.store_option(), "answered");
     Ok(exit::OK)
+}
+
+/// Prints why a question is not open: if somebody was faster and the run has gone on, who that was.
+fn refuse_unasked(store: &Arc<dyn Store>, run: &str, step: &str, why: UnknownQuestion) -> Result<u8, u8> {
+    if why.is_unasked {
+        let earlier = block_on(earlier_answer(store, run, step))?;
+        let earlier = earlier.map_err(|error| run_history::refuse_unreadable(&error))?;
+        if let Some(given) = earlier {
+            output::print_error(&format!("`{step}` is {}", given.settled_text()), None);
+            return Ok(exit::NOT_STARTED);
+        }
+    }
+    Ok(why.print_reason())
 }
 
 /// The answer that is typed on a terminal, where it is asked for, or the text that comes from standard input.
@@ -172,13 +188,36 @@ fn refuse_ended(store: &Arc<dyn Store>, step: &str, run: &str, named: String) ->
     )
 }
 
+/// Why no question is meant by a name.
+pub struct UnknownQuestion {
+    /// Whether no step with this name asks anything.
+    pub is_unasked: bool,
+    message: String,
+    help: String,
+}
+
+impl UnknownQuestion {
+    /// Prints it. Returns the exit code.
+    pub fn print_reason(&self) -> u8 {
+        output::report_not_started(&self.message, Some(&self.help))
+    }
+}
+
 /// The question of a step, by its name or key. `show`: the command that shows the run.
-pub fn find_question<'w>(all: &'w [AwaitedActivity], step: &str, show: &str) -> Result<&'w AwaitedActivity, u8> {
+pub fn find_question<'w>(
+    all: &'w [AwaitedActivity],
+    step: &str,
+    show: &str,
+) -> Result<&'w AwaitedActivity, UnknownQuestion> {
     let paths: Vec<String> = all.iter().map(AwaitedActivity::step_path).collect();
     let paths: Vec<RunPath<'_>> = paths.iter().map(|path| RunPath::from_text(path)).collect();
     let found = find_steps(step, paths.iter().copied().zip(0_usize..));
+    if let [one] = found.as_slice()
+        && let Some(one) = all.get(*one)
+    {
+        return Ok(one);
+    }
     match found.as_slice() {
-        [one] => all.get(*one).ok_or(exit::NOT_STARTED),
         [] => {
             let marked = || find_steps(&label_path(step), paths.iter().map(|path| (*path, path.display_name())));
             let marked = if is_marked(step) { marked() } else { Vec::new() };
@@ -190,7 +229,7 @@ pub fn find_question<'w>(all: &'w [AwaitedActivity], step: &str, show: &str) -> 
                     all.iter().map(|one| waiting_line(one, all)).collect::<Vec<_>>().join("; ")
                 ),
             };
-            Err(output::report_not_started(&format!("the run is not waiting for `{step}`"), Some(&help)))
+            Err(UnknownQuestion { is_unasked: true, message: format!("the run is not waiting for `{step}`"), help })
         }
         several => {
             let mut keys = Vec::new();
@@ -200,7 +239,7 @@ pub fn find_question<'w>(all: &'w [AwaitedActivity], step: &str, show: &str) -> 
                 }
             }
             let help = format!("use a key instead: {}", keys.join(", "));
-            Err(output::report_not_started(&format!("several steps are named `{step}`"), Some(&help)))
+            Err(UnknownQuestion { is_unasked: false, message: format!("several steps are named `{step}`"), help })
         }
     }
 }

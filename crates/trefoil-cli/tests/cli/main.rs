@@ -91,6 +91,7 @@ mod store;
 #[cfg(unix)]
 mod stored;
 #[cfg(unix)]
+mod pty;
 mod terminal;
 mod tool_checks;
 mod tool_effects;

@@ -11,11 +11,17 @@
 #[path = "../cli/provider.rs"]
 #[allow(dead_code, reason = "shared with other tests")]
 mod provider;
+#[path = "../cli/pty.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod pty;
 #[path = "../cli/world.rs"]
 #[allow(dead_code, reason = "shared with other tests")]
 mod world;
 
 mod connection;
+mod limits;
+mod live;
 mod refusals;
 mod runs;
 mod scene;
+mod traces;

@@ -118,13 +118,34 @@ fn a_question_is_answered_once_with_the_printed_commands() {
     first.exits(0).says(&["answered; the server continues run", "to follow it: trefoil resume"]);
     let second = scene.remote(&["runs", "answer", &run, "approve", "no"]);
     second.exits(2);
-    assert!(second.err.contains("ALREADY_ANSWERED") || second.err.contains("is not"), "{}", second.err);
+    assert!(["ALREADY_ANSWERED", "is not", "RUN_ENDED"].iter().any(|why| second.err.contains(why)), "{}", second.err);
     let ended = scene.enter(&then);
     ended.exits(0);
     assert!(ended.out.contains("publish draft for print because yes"), "{ended:?}");
     assert_eq!(scene.provider.asked().len(), 2, "nothing is asked twice");
     let late = scene.remote(&["runs", "answer", &run, "approve", "no"]);
     late.exits(2).says(&["is not asked any more", "trefoil runs show", "--server"]);
+}
+
+#[test]
+fn an_answer_that_comes_second_is_told_who_was_faster() {
+    let scene = Scene::start();
+    let asked = scene.remote(&["run", "publish", "--quiet"]);
+    let run = command_after(&asked, "trefoil runs answer ").split(' ').next().unwrap().to_owned();
+    scene.provider.wait_before_answers(std::time::Duration::from_secs(20));
+    scene.remote(&["runs", "answer", &run, "approve", "yes"]).exits(0);
+    until("the second call", || scene.provider.asked().len() == 2);
+    let second = scene.remote(&["runs", "answer", &run, "approve", "no"]);
+    second.exits(2).says(&["ALREADY_ANSWERED: it is already answered with `yes`, ", ", from api"]);
+    let local = scene.local(&["runs", "answer", &run, "approve", "no"]);
+    local.exits(2).says(&["`approve` is already answered with `yes`, ", ", from api"]);
+    // A step that nobody has answered is another thing.
+    scene.remote(&["runs", "answer", &run, "publish", "no"]).exits(2).says(&["the run is not waiting for `publish`"]);
+    let (remote, local) = (scene.remote(&["runs", "show", &run]), scene.local(&["runs", "show", &run]));
+    for shown in [remote, local] {
+        let line = shown.exits(0).out.lines().find(|line| line.starts_with("answered approve: yes (")).unwrap();
+        assert!(line.ends_with(", from api 127.0.0.1)"), "{line}");
+    }
 }
 
 #[test]

@@ -47,16 +47,22 @@ impl Scene {
 
     /// With more options of `trefoil serve`.
     pub fn with_options(options: &[&str]) -> Self {
-        Self::with_models(options, true)
+        Self::with_models(options, true, "")
+    }
+
+    /// Its model has a price: a call costs $0.00013.
+    pub fn with_prices(options: &[&str]) -> Self {
+        Self::with_models(options, true, "[prices]\n\"openai:m\" = { input = 10, output = 10 }\n")
     }
 
     /// Until the server is restarted, its provider has no model.
     pub fn without_models() -> Self {
-        Self::with_models(&[], false)
+        Self::with_models(&[], false, "")
     }
 
-    fn with_models(options: &[&str], has_models: bool) -> Self {
+    fn with_models(options: &[&str], has_models: bool, config: &str) -> Self {
         let (folder, provider) = (Folder::new(), Provider::start());
+        folder.write("config/config.toml", config);
         folder.write("flows/hello.yaml", HELLO);
         folder.write("flows/plain.yaml", PLAIN);
         folder.write("flows/second.yaml", HELLO.replace("id: hello", "id: second").replace("about", "more about"));
@@ -111,6 +117,7 @@ impl Scene {
 fn with_store(folder: &Folder, provider: &Provider, args: &[&str]) -> Command {
     let mut command = folder.command(args);
     command.env_remove("TREFOIL_EPHEMERAL").env("TREFOIL_STORE", folder.path().join("runs.db"));
+    command.env("TREFOIL_CONFIG_DIR", folder.path().join("config"));
     command.env("OPENAI_API_KEY", KEY).env("OPENAI_BASE_URL", provider.address());
     command
 }

@@ -10,7 +10,7 @@ use super::cited_results;
 const CALLED: usize = 1_000;
 
 /// The id of the run of a call. `nth`: the number of cancelled runs of the same call.
-pub(crate) fn call_run_id(run: &str, key: &Key, nth: u32) -> String {
+pub fn call_run_id(run: &str, key: &Key, nth: u32) -> String {
     let mut of = format!("{run}/{}", key.0);
     if nth > 0 {
         of.push_str(&format!("~{nth}"));

@@ -9,7 +9,7 @@ use trefoil_machine::event::{AwaitedActivity, QuestionClosure};
 use trefoil_store::{InboxMessage, MessageKind, Store, StoreError};
 use trefoil_template::Value;
 
-use super::{UnreadableRun, waiting_steps};
+use super::{UnreadableRun, earlier_answer, waiting_steps};
 use crate::answers::accepted_word;
 use crate::durable::{AnswerEffect, StoredRun, try_answer};
 
@@ -85,7 +85,12 @@ pub async fn post_answer(
     let now = waiting_steps(store, &record).await?;
     match now.into_iter().find(|now| now.run.is_none() && now.key == question.key) {
         Some(AwaitedActivity { settled: None, .. }) => {}
-        now => return Err(AnswerRefusal::Settled(now.and_then(|now| now.settled))),
+        Some(AwaitedActivity { settled: Some(settled), .. }) => return Err(AnswerRefusal::Settled(Some(settled))),
+        // The run has gone on.
+        None => {
+            let earlier = earlier_answer(store, asks, question.key.as_str()).await?;
+            return Err(AnswerRefusal::Settled(earlier.map(QuestionClosure::Answered)));
+        }
     }
     let value = accepted_value(store, asks, question, value, result).await?;
     let kind = if question.prompt.is_some() { MessageKind::Answer } else { MessageKind::Signal };

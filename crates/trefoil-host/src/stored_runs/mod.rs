@@ -4,6 +4,7 @@
 mod answer_posting;
 mod cancellation;
 mod deletion;
+mod earlier_answers;
 mod moment_parsing;
 mod open_questions;
 mod run_follower;
@@ -24,6 +25,7 @@ use trefoil_project::error::Result;
 pub use answer_posting::{AnswerRefusal, post_answer};
 pub use cancellation::{RunCancellation, cancel_run};
 pub use deletion::{DeletionRefusal, RunDeletion, plan_deletion};
+pub use earlier_answers::earlier_answer;
 pub use moment_parsing::parse_moment;
 pub use open_questions::{OpenQuestion, QuestionFilter, QuestionPage, open_questions};
 pub use run_follower::RunFollower;

@@ -145,7 +145,7 @@ impl UsageGate {
             Ok(_) => Ok(()),
             Err(wait) => {
                 let seconds = wait.wait_ms.unwrap_or(1_000).div_ceil(1_000).max(1);
-                let detail = format!("the key `{}` may send {most} requests a minute", caller.name);
+                let detail = format!("the key `{}` may send {} a minute", caller.name, count_of(most, "request"));
                 let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, "RATE_LIMITED", detail);
                 Err(problem.with_retry_after(seconds))
             }
@@ -247,7 +247,7 @@ impl UsageGate {
             let mut found = self.store.list_runs(&filter, None, most as usize + 1).await?.runs;
             found.retain(|record| Some(&*record.run) != asked.resumed);
             if found.len() >= most as usize {
-                let detail = format!("the key `{}` may have {most} runs in progress", caller.name);
+                let detail = format!("the key `{}` may have {} in progress", caller.name, count_of(most, "run"));
                 let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, "RUNS_IN_FLIGHT", detail);
                 return Err(problem.with_retry_after(1));
             }
@@ -349,6 +349,11 @@ impl UsageGate {
             }
         }
     }
+}
+
+/// `1 run`, `2 runs`
+fn count_of(number: u32, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
 /// What a run may still spend, as far as it counts for a budget. `None`: nothing has limited it.

@@ -63,6 +63,8 @@ pub enum KeyError {
     NoRandom,
     /// Its name is empty or too long.
     Name,
+    /// Several keys have this name. Their ids.
+    SameName(Vec<String>),
 }
 
 impl From<StoreError> for KeyError {
@@ -77,6 +79,7 @@ impl std::fmt::Display for KeyError {
             Self::Store(error) => error.fmt(f),
             Self::NoRandom => f.write_str("the system gives no random numbers"),
             Self::Name => f.write_str("the name of a key has 1 to 100 characters"),
+            Self::SameName(ids) => write!(f, "{} keys have this name: {}", ids.len(), ids.join(", ")),
         }
     }
 }
@@ -141,20 +144,29 @@ impl KeyRing {
         }
     }
 
-    /// Revokes a key, by its id or its name. Returns those that are gone.
+    /// Revokes a key, by its id, or by its name if no other key has it. `None`: there is none.
     ///
     /// # Errors
     ///
-    /// The store.
-    pub async fn revoke_keys(&self, named: &str) -> Result<Vec<KeyRecord>, KeyError> {
-        let mut gone = Vec::new();
+    /// The store; [`KeyError::SameName`] if several keys have this name, of which none is revoked.
+    pub async fn revoke_key(&self, named: &str) -> Result<Option<KeyRecord>, KeyError> {
+        let mut found: Vec<KeyRecord> = Vec::new();
         for key in self.list_keys().await? {
-            if (key.id == named || key.name == named) && self.store.delete_document(COLLECTION, &key.id).await? {
-                lock(&self.fresh).remove(&key.id);
-                gone.push(key);
+            if key.id == named {
+                found = vec![key];
+                break;
+            }
+            if key.name == named {
+                found.push(key);
             }
         }
-        Ok(gone)
+        if found.len() > 1 {
+            return Err(KeyError::SameName(found.into_iter().map(|key| key.id).collect()));
+        }
+        let Some(key) = found.pop() else { return Ok(None) };
+        let is_gone = self.store.delete_document(COLLECTION, &key.id).await?;
+        lock(&self.fresh).remove(&key.id);
+        Ok(if is_gone { Some(key) } else { None })
     }
 
     /// The record of a key that a client has sent. `None`: it is none, or was revoked.

@@ -44,6 +44,9 @@ impl From<KeyError> for Problem {
         match error {
             KeyError::Store(error) => error.into(),
             KeyError::Name => Self::bad_request(error.to_string()),
+            KeyError::SameName(_) => {
+                Self::new_conflict("KEY_NOT_UNIQUE", error.to_string()).with_help("name the key by its id")
+            }
             KeyError::NoRandom => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL", error.to_string()),
         }
     }
@@ -71,15 +74,15 @@ pub async fn list_keys(
     Ok(JsonResponse(KeyList { keys: state.keys.list_keys().await? }))
 }
 
-/// Revokes a key, by its id.
-#[utoipa::path(delete, path = "/api/v1/keys/{key}", tag = "keys", params(("key" = String, Path)), responses((status = 204, description = "It is refused from now on")))]
+/// Revokes a key, by its id, or by its name if no other key has it.
+#[utoipa::path(delete, path = "/api/v1/keys/{key}", tag = "keys", params(("key" = String, Path)), responses((status = 204, description = "It is refused from now on"), (status = 409, body = Problem, description = "Several keys have this name: none is revoked")))]
 pub async fn revoke_key(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path(key): Path<String>,
 ) -> ApiResult<StatusCode> {
     caller.require_scope(KeyScope::Admin)?;
-    if state.keys.revoke_keys(&key).await?.is_empty() {
+    if state.keys.revoke_key(&key).await?.is_none() {
         return Err(Problem::not_found("KEY_NOT_FOUND", format!("there is no key `{key}`")));
     }
     Ok(StatusCode::NO_CONTENT)

@@ -9,9 +9,9 @@ use axum::response::{IntoResponse as _, Response};
 use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use trefoil_host::RunCancellation;
-use trefoil_host::stored_runs::{DeletionRefusal, plan_deletion, post_answer, waiting_steps};
-use trefoil_machine::event::AwaitedActivity;
+use trefoil_host::stored_runs::{DeletionRefusal, earlier_answer, plan_deletion, post_answer, waiting_steps};
+use trefoil_host::{AnswerRefusal, RunCancellation};
+use trefoil_machine::event::{AwaitedActivity, QuestionClosure};
 use trefoil_machine::step_path::{RunPath, find_steps};
 use trefoil_project::Error;
 use trefoil_store::{Record, Status};
@@ -76,7 +76,10 @@ async fn give_answer(
         return Err(Problem::new_conflict("RUN_ENDED", format!("the run has ended: {}", record.status)));
     }
     let waiting = waiting_steps(state.store(), record).await.map_err(Error::from)?;
-    let question = find_question(&waiting, &body.step)?;
+    let question = match find_question(&waiting, &body.step) {
+        Ok(question) => question,
+        Err(problem) => return Err(explain_unasked(state, record, &body.step, problem).await?),
+    };
     let mut sender = caller.answer_sender("api");
     if let Some(request) = request {
         request.note_request(state, question.run.as_deref().unwrap_or(&record.run)).await?;
@@ -85,6 +88,18 @@ async fn give_answer(
     post_answer(state.store(), &record.run, question, &body.value, body.result.as_deref(), Some(sender)).await?;
     state.metrics.answers_given.fetch_add(1, Ordering::Relaxed);
     Ok(())
+}
+
+/// Why a question is not open: if somebody was faster and the run has gone on, who that was.
+async fn explain_unasked(state: &AppState, record: &Record, step: &str, problem: Problem) -> ApiResult<Problem> {
+    if problem.code != "NOT_ASKED" {
+        return Ok(problem);
+    }
+    let earlier = earlier_answer(state.store(), &record.run, step).await.map_err(Error::from)?;
+    Ok(match earlier {
+        Some(given) => AnswerRefusal::Settled(Some(QuestionClosure::Answered(given))).into(),
+        None => problem,
+    })
 }
 
 /// The question of a step.

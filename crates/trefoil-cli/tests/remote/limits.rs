@@ -1,0 +1,58 @@
+//! Limits of keys, as a client of a server sees them.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::scene::{Scene, until};
+use crate::world::{finish, wait};
+
+fn key(scene: &Scene, args: &[&str]) -> String {
+    scene.local(&[&["keys", "add"], args].concat()).exits(0).out.trim().to_owned()
+}
+
+fn client(scene: &Scene, key: &str, args: &[&str]) -> Command {
+    let mut command = scene.client(args);
+    command.env("TREFOIL_API_KEY", key);
+    command
+}
+
+#[test]
+fn a_start_that_has_to_wait_says_for_what_and_then_starts() {
+    let scene = Scene::with_options(&["--require-key"]);
+    let key = key(&scene, &["two", "--runs-in-flight", "1"]);
+    finish(client(&scene, &key, &["run", "hello", "-i", "text=hang", "--detach"])).exits(0);
+    until("the call", || scene.provider.asked().len() == 1);
+    let second = client(&scene, &key, &["run", "hello", "-i", "text=tea"]).spawn().unwrap();
+    std::thread::sleep(Duration::from_secs(2));
+    finish(client(&scene, &key, &["runs", "cancel", "last"])).exits(0);
+    let second = wait(second);
+    assert_eq!(second.exits(0).out, "about tea\n");
+    second.says(&["note: the key `two` may have 1 run in progress; trying again in 1 s"]);
+}
+
+#[test]
+fn a_start_that_no_wait_helps_fails_at_once() {
+    let scene = Scene::with_prices(&["--require-key"]);
+    let key = key(&scene, &["poor", "--cost-per-day", "0.015"]);
+    finish(client(&scene, &key, &["run", "hello", "-i", "text=hang", "--detach"])).exits(0);
+    let began = Instant::now();
+    let refused = finish(client(&scene, &key, &["run", "hello", "-i", "text=tea"]));
+    refused.exits(2).says(&["BUDGET_EXHAUSTED", "the key `poor`"]);
+    assert!(!refused.err.contains("trying again"), "{}", refused.err);
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+}
+
+#[test]
+fn a_name_of_several_keys_revokes_none() {
+    let scene = Scene::start();
+    let first = scene.local(&["keys", "add", "ci"]);
+    let second = scene.local(&["keys", "add", "ci"]);
+    second.exits(0).says(&["there is another key `ci`: "]);
+    assert!(!first.exits(0).err.contains("another"), "{}", first.err);
+    let ids: Vec<String> = [&first, &second].map(|ran| ran.out.split('_').nth(1).unwrap().to_owned()).into();
+    let refused = scene.local(&["keys", "revoke", "ci"]);
+    refused.exits(1).says(&["2 keys have this name: ", &ids[0], &ids[1], "by its id"]);
+    scene.local(&["keys", "revoke", &ids[0]]).exits(0).says(&["revoked key", &ids[0]]);
+    scene.local(&["keys", "revoke", "ci"]).exits(0).says(&[&ids[1]]);
+    scene.local(&["keys", "revoke", "ci"]).exits(1).says(&["there is no key `ci`"]);
+}
