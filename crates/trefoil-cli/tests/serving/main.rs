@@ -10,6 +10,8 @@
 )]
 
 mod attacks;
+mod busy;
+mod called;
 mod edits;
 mod http;
 mod journal;
