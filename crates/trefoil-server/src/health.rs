@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use axum::Extension;
 use axum::Json as JsonResponse;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
@@ -9,7 +10,9 @@ use http::{StatusCode, header};
 use serde_json::{Value as Json, json};
 use trefoil_store::Status;
 
+use crate::access::{Caller, KeyScope};
 use crate::metrics::StatusCount;
+use crate::problem::{ApiResult, Problem};
 use crate::state::AppState;
 
 /// How long the store may take to answer.
@@ -20,14 +23,19 @@ pub async fn show_health() -> JsonResponse<Json> {
     JsonResponse(json!({ "status": "ok", "service": "trefoil", "version": env!("CARGO_PKG_VERSION") }))
 }
 
-/// The server can take work: the store answers, and it is not stopping.
+/// The server can take work: the store answers and can be written to, and it is not stopping.
 pub async fn show_readiness(State(state): State<AppState>) -> Response {
     if state.phase.is_stopping() {
         return (StatusCode::SERVICE_UNAVAILABLE, JsonResponse(json!({ "status": "stopping" }))).into_response();
     }
-    match count_runs(&state).await {
-        Some(_) => JsonResponse(json!({ "status": "ready" })).into_response(),
-        None => (StatusCode::SERVICE_UNAVAILABLE, JsonResponse(json!({ "status": "no store" }))).into_response(),
+    let store = state.store();
+    let usable = async {
+        store.check_writable().await?;
+        store.count_by_status().await
+    };
+    match tokio::time::timeout(STORE_WAIT, usable).await {
+        Ok(Ok(_)) => JsonResponse(json!({ "status": "ready" })).into_response(),
+        _ => (StatusCode::SERVICE_UNAVAILABLE, JsonResponse(json!({ "status": "no store" }))).into_response(),
     }
 }
 
@@ -38,7 +46,17 @@ async fn count_runs(state: &AppState) -> Option<Vec<(Status, u64)>> {
 }
 
 /// The metrics for Prometheus. If the store does not answer, they say so, and have no figures of it.
-pub async fn show_metrics(State(state): State<AppState>) -> Response {
+///
+/// # Errors
+///
+/// 403 for a caller who sees the runs of some keys only: the figures are of all of them.
+pub async fn show_metrics(State(state): State<AppState>, Extension(caller): Extension<Caller>) -> ApiResult<Response> {
+    caller.require_scope(KeyScope::Read)?;
+    if !caller.sees_all_runs() {
+        let detail = format!("the key `{}` sees its own runs only, and the figures are of all runs", caller.name);
+        let problem = Problem::new(StatusCode::FORBIDDEN, "SCOPE_MISSING", detail);
+        return Err(problem.with_help("make a key for this: `trefoil keys add NAME --scope read --all-runs`"));
+    }
     let mut statuses = Vec::new();
     let counts = count_runs(&state).await;
     let store_up = counts.is_some();
@@ -46,5 +64,5 @@ pub async fn show_metrics(State(state): State<AppState>) -> Response {
         statuses.push(StatusCount { status: status.name(), count });
     }
     let text = state.metrics.to_text(state.local.count_held(), store_up, &statuses);
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
+    Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response())
 }

@@ -30,7 +30,10 @@ mod state;
 mod stored_manifests;
 mod tls;
 
-pub use access::{AllowedOrigins, Caller, KeyError, KeyRecord, KeyRights, KeyRing, KeyScope, KeyScopes, UsageGate};
+pub use access::{
+    AllowedOrigins, Caller, KeyError, KeyRecord, KeyRights, KeyRing, KeyScope, KeyScopes, UsageGate, parse_host_name,
+    parse_page_origin,
+};
 pub use agntz::watch_manifests;
 pub use api::{
     CancelResult, CostAmount, CostCompleteness, ForkPreview, ItemSummary, RunDetail, RunErrorSummary, RunEventList,

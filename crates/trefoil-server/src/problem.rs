@@ -5,6 +5,7 @@ use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
 use serde_json::Value as Json;
 use trefoil_host::AnswerRefusal;
+use trefoil_host::served_folder::ServedFolder;
 use trefoil_machine::event::QuestionClosure;
 use trefoil_project::input::INPUT_INVALID;
 use trefoil_project::{Error, FoundErrors};
@@ -82,6 +83,12 @@ impl Problem {
     pub fn unknown_run(run: &str) -> Self {
         Self::not_found("RUN_NOT_FOUND", format!("there is no run `{run}`"))
     }
+    /// With paths as clients of the server may see them.
+    pub fn hide_folder(&mut self, folder: &ServedFolder) {
+        self.detail = folder.hide_folder(&self.detail);
+        self.help = self.help.as_deref().map(|help| folder.hide_folder(help));
+        self.errors.iter_mut().for_each(|error| hide_folder(error, folder));
+    }
     /// With what to do.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
@@ -145,8 +152,25 @@ pub async fn shape_problem(response: Response) -> Response {
         return response;
     }
     let text = axum::body::to_bytes(response.into_body(), REFUSAL).await.unwrap_or_default();
-    let code = if status.is_client_error() { "BAD_REQUEST" } else { "INTERNAL" };
+    let code = match status {
+        StatusCode::NOT_FOUND => "NOT_FOUND",
+        StatusCode::METHOD_NOT_ALLOWED => "METHOD_NOT_ALLOWED",
+        StatusCode::NOT_ACCEPTABLE => "NOT_ACCEPTABLE",
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => "UNSUPPORTED_MEDIA_TYPE",
+        _ if status.is_client_error() => "BAD_REQUEST",
+        _ => "INTERNAL",
+    };
     Problem::new(status, code, String::from_utf8_lossy(&text)).into_response()
+}
+
+/// Takes the folder away from all paths in JSON.
+pub fn hide_folder(json: &mut Json, folder: &ServedFolder) {
+    match json {
+        Json::String(text) => *text = folder.hide_folder(text),
+        Json::Array(items) => items.iter_mut().for_each(|item| hide_folder(item, folder)),
+        Json::Object(members) => members.values_mut().for_each(|member| hide_folder(member, folder)),
+        _ => {}
+    }
 }
 
 /// Findings as `trefoil check --format json` has them.

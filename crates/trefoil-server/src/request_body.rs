@@ -11,24 +11,41 @@ use tower_http::timeout::TimeoutError;
 use trefoil_template::read_json_bytes;
 
 use crate::problem::Problem;
+use crate::state::AppState;
 
+/// The most bytes of a body that is parsed at once.
+const SMALL: usize = 128 << 10;
 /// The most bytes that are read of a request that is refused.
 const DISCARDED: usize = 64 << 10;
 
 /// The JSON body of a request.
 pub struct JsonBody<T>(pub T);
 
-impl<T, S> FromRequest<S> for JsonBody<T>
+impl<T> FromRequest<AppState> for JsonBody<T>
 where
-    T: DeserializeOwned,
-    S: Send + Sync,
+    T: DeserializeOwned + Send + 'static,
 {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        let bytes = read_body(request, state).await?;
-        Ok(Self(parse_body(&bytes)?))
+    async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
+        Ok(Self(read_json_body(request, state).await?))
     }
+}
+
+/// The JSON body of a request.
+///
+/// # Errors
+///
+/// As [`read_body`], and 400 for what is not JSON, or not of this form.
+pub async fn read_json_body<T>(request: Request, state: &AppState) -> Result<T, Problem>
+where
+    T: DeserializeOwned + Send + 'static,
+{
+    let bytes = read_body(request, state).await?;
+    if bytes.len() <= SMALL {
+        return parse_body(&bytes);
+    }
+    state.local.blocking_work().perform(move || parse_body(&bytes)).await?
 }
 
 /// The bytes of a body, within the limit of the server.
@@ -93,7 +110,7 @@ fn is_too_slow(error: &(dyn Error + 'static)) -> bool {
 /// # Errors
 ///
 /// 400 for what is not JSON, or not of this form.
-pub fn parse_body<T: DeserializeOwned>(bytes: &Bytes) -> Result<T, Problem> {
+fn parse_body<T: DeserializeOwned>(bytes: &Bytes) -> Result<T, Problem> {
     let text: &[u8] = if bytes.is_empty() { b"{}" } else { bytes };
     read_json_bytes(text).map_err(|error| match error.is_data() {
         true => Problem::bad_request(format!("the body has not the right form: {error}")),

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::{ConnectInfo, DefaultBodyLimit, MatchedPath, Request, State};
@@ -12,7 +12,9 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use tower_http::timeout::RequestBodyDeadlineLayer;
+use trefoil_host::served_folder::ServedFolder;
 use trefoil_runtime::ports::{Random as _, SystemRandom};
+use trefoil_store::StoreError;
 
 use crate::access::{Caller, check_origin};
 use crate::agntz::{agntz_routes, public_routes, shape_agntz_error};
@@ -24,6 +26,11 @@ use crate::problem::{ApiResult, Problem, shape_problem};
 use crate::request_body::{check_length, discard_body};
 use crate::request_log::{RequestRecord, ResponseCode, ResponseRun};
 use crate::state::{AppState, is_run_id};
+
+/// The longest query in bytes: longer ones are no filters that a store could look for.
+const LONGEST_QUERY: usize = 16_384;
+/// How long a look at a run may take whose request has failed.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Everything that the server answers. Can be nested in another router.
 pub fn build_router(state: AppState) -> Router {
@@ -63,10 +70,8 @@ async fn refuse_method(request: Request) -> Problem {
 /// The form of errors of an interface, whoever refuses a request.
 #[derive(Clone, Copy)]
 enum ErrorForm {
-    /// RFC 9457.
+    /// RFC 9457, for whatever its protocol has no form of its own.
     Problem,
-    /// As the handler has it, which is RFC 9457 unless its protocol says something else.
-    Unchanged,
     /// That of OpenAI's clients.
     OpenAi,
     /// That of agntz's clients, whose interface has the rest of the paths.
@@ -78,17 +83,27 @@ impl ErrorForm {
         let first = path.split('/').nth(1).unwrap_or_default();
         match first {
             "v1" => Self::OpenAi,
-            "api" => Self::Problem,
-            "mcp" | "health" | "ready" | "metrics" => Self::Unchanged,
+            "api" | "mcp" | "health" | "ready" | "metrics" => Self::Problem,
             _ => Self::Agntz,
         }
     }
 
     async fn shape_response(self, state: &AppState, response: Response) -> Response {
         match self {
-            Self::Problem => shape_problem(response).await,
-            Self::Unchanged => response,
-            Self::OpenAi => shape_openai_error(response),
+            Self::Problem => {
+                let mut response = shape_problem(response).await;
+                match response.extensions_mut().remove::<Problem>() {
+                    Some(mut problem) => {
+                        problem.hide_folder(&ServedFolder::from_path(&state.engines.folder));
+                        problem.into_response()
+                    }
+                    None => response,
+                }
+            }
+            Self::OpenAi => {
+                let response = shape_problem(response).await;
+                shape_openai_error(response, &ServedFolder::from_path(&state.engines.folder))
+            }
             Self::Agntz => shape_agntz_error(state, response).await,
         }
     }
@@ -104,15 +119,28 @@ async fn guard_request(State(state): State<AppState>, request: Request, next: Ne
     let authority = request.uri().authority().map(|authority| authority.as_str().to_owned());
     let checked = check_origin(request.headers(), authority.as_deref(), &state.options.origins);
     let mut response = match checked {
-        Ok(()) => match check_length(request.headers(), state.options.body_limit) {
+        Ok(()) => match check_size(&request, state.options.body_limit) {
             Ok(()) => next.run(request).await,
-            Err(problem) => problem.into_response(),
+            Err(problem) => {
+                let mut refused = problem.into_response();
+                // The body is not read, so no other request can follow it. A client that is not told sends one.
+                refused.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+                refused
+            }
         },
         Err(problem) => {
             state.metrics.refused.fetch_add(1, Ordering::Relaxed);
             problem.into_response()
         }
     };
+    let has_failed = response.status().is_server_error() || response.status() == StatusCode::UNPROCESSABLE_ENTITY;
+    if has_failed
+        && matches!(form, ErrorForm::Problem)
+        && let Some(run) = &named_run
+        && is_deleted(&state, run).await
+    {
+        response = Problem::unknown_run(run).into_response();
+    }
     let status = response.status().as_u16();
     state.metrics.count_response(status);
     let run = match response.extensions_mut().remove::<ResponseRun>() {
@@ -144,6 +172,22 @@ async fn guard_request(State(state): State<AppState>, request: Request, next: Ne
         code: code.map(|ResponseCode(code)| code),
     });
     response
+}
+
+/// Refuses what is too large to be looked at.
+fn check_size(request: &Request, body_limit: usize) -> ApiResult<()> {
+    check_length(request.headers(), body_limit)?;
+    if request.uri().query().is_some_and(|query| query.len() > LONGEST_QUERY) {
+        let detail = format!("the query of the request is longer than {LONGEST_QUERY} bytes");
+        return Err(Problem::bad_request(detail));
+    }
+    Ok(())
+}
+
+/// Whether a run is gone that a request is about. One that is deleted while it is read has a journal that cannot be read.
+async fn is_deleted(state: &AppState, run: &str) -> bool {
+    let record = tokio::time::timeout(LOOK_AGAIN, state.store().record(run)).await;
+    matches!(record, Ok(Err(StoreError::NoRun { .. })))
 }
 
 /// The run that a request is about.

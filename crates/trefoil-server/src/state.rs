@@ -8,7 +8,7 @@ use trefoil_host::catalog::{CatalogFlow, CatalogSnapshot, FlowCatalog};
 use trefoil_host::service::LocalRuns;
 use trefoil_host::worker::WorkerEngines;
 use trefoil_project::secrets::SecretVault;
-use trefoil_store::{Owner, Record, Store};
+use trefoil_store::{Owner, Record, Store, StoreError};
 
 use crate::access::{AllowedOrigins, Caller, KeyRing, UsageGate};
 use crate::client_tool_board::ClientToolBoard;
@@ -19,6 +19,9 @@ use crate::serving_phase::PhaseWatch;
 use crate::stored_manifests::StoredManifests;
 
 pub use crate::access::KEY_LABEL;
+
+/// The most entries of a run that is replayed at once.
+const SHORT_RUN: u64 = 1_000;
 
 /// How a server is set up.
 #[derive(Debug, Clone)]
@@ -85,12 +88,17 @@ impl ServerState {
     ///
     /// 404, also if the caller may not use it.
     pub fn find_flow(&self, caller: &Caller, name: &str) -> ApiResult<Arc<CatalogFlow>> {
-        let flows = self.flows();
-        if let Some(flow) = flows.find_flow(name)
+        if let Some(flow) = self.flows().find_flow(name)
             && caller.may_use_flow(name)
         {
             return Ok(flow.clone());
         }
+        Err(self.unknown_flow(caller, name))
+    }
+
+    /// The flow does not exist, or is not for this caller: both look the same.
+    fn unknown_flow(&self, caller: &Caller, name: &str) -> Problem {
+        let flows = self.flows();
         let mut known: Vec<&str> = flows.flow_names();
         known.retain(|name| caller.may_use_flow(name));
         let help = if known.is_empty() {
@@ -98,7 +106,7 @@ impl ServerState {
         } else {
             format!("the flows are `{}`", known.join("`, `"))
         };
-        Err(Problem::not_found("FLOW_NOT_FOUND", format!("there is no flow `{name}`")).with_help(help))
+        Problem::not_found("FLOW_NOT_FOUND", format!("there is no flow `{name}`")).with_help(help)
     }
 
     /// The record of a run that the caller may see, with what called runs have used.
@@ -114,13 +122,42 @@ impl ServerState {
         if self.may_see(caller, &record).await? { Ok(record) } else { Err(Problem::unknown_run(run)) }
     }
 
+    /// The record of a run that the caller may see, and whose own flow it may use: for whatever makes a new run of it, or continues it. A
+    /// flow that another one calls is not for those who may only use the other one.
+    ///
+    /// # Errors
+    ///
+    /// 404, as for a flow that does not exist.
+    pub async fn find_startable_run(&self, caller: &Caller, run: &str) -> ApiResult<Record> {
+        let record = self.find_run(caller, run).await?;
+        if caller.may_use_flow(&record.flow) { Ok(record) } else { Err(self.unknown_flow(caller, &record.flow)) }
+    }
+
+    /// Reads what the events of a run add up to. Replaying a long journal keeps a thread busy, so it is done beside the requests.
+    ///
+    /// # Errors
+    ///
+    /// Those of the work, and 500 if the process stops.
+    pub async fn replay_run<T, F>(&self, record: &Record, work: impl FnOnce() -> F + Send + 'static) -> ApiResult<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = ApiResult<T>> + Send,
+    {
+        if record.entries <= SHORT_RUN {
+            return work().await;
+        }
+        self.local.blocking_work().perform_reading(work).await?
+    }
+
     /// Whether the caller may see a run: its key, or that of the run that called it, has started it.
     pub async fn may_see(&self, caller: &Caller, record: &Record) -> ApiResult<bool> {
         let mut top = record.clone();
         while let Some(parent) = &top.parent {
             match self.store().record(parent).await {
                 Ok(above) => top = above,
-                Err(_) => break,
+                // It was deleted since.
+                Err(StoreError::NoRun { .. }) => break,
+                Err(error) => return Err(error.into()),
             }
         }
         if !caller.may_use_flow(&top.flow) {

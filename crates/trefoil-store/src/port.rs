@@ -166,6 +166,15 @@ pub trait Store: Send + Sync {
     /// Deletes some of the runs past their retention period, if there are any. Very cheap if there are none: for callers that
     /// are about to do something else.
     async fn prune_some(&self, retention: &RunRetention) -> StoreResult<PruneResult>;
+    /// Whether it can be written to, as far as that is known without writing: its file is where it was, and the last write did not
+    /// fail for want of space. Cheap, for whoever asks every few seconds.
+    ///
+    /// # Errors
+    ///
+    /// What a write would fail with.
+    async fn check_writable(&self) -> StoreResult<()> {
+        self.count_by_status().await.map(drop)
+    }
     /// Verifies everything and returns the problems.
     async fn check_integrity(&self) -> StoreResult<StoreHealth>;
     /// The size of the store.
@@ -312,6 +321,9 @@ impl<T: Store + ?Sized> Store for Arc<T> {
     }
     async fn prune_some(&self, retention: &RunRetention) -> StoreResult<PruneResult> {
         T::prune_some(self, retention).await
+    }
+    async fn check_writable(&self) -> StoreResult<()> {
+        T::check_writable(self).await
     }
     async fn check_integrity(&self) -> StoreResult<StoreHealth> {
         T::check_integrity(self).await

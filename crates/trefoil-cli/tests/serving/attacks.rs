@@ -300,7 +300,7 @@ mod hunt {
         let Some(network) = Network::new() else { return untested::skipped("this user may not make networks") };
         let scene = Scene::new();
         let server = scene.serve(&["--listen", "10.231.77.1"]);
-        let key = scene.key("far", &[]);
+        let key = scene.key("far", &["--all-runs"]);
         let start = Request::post("/api/v1/runs", &chain("hang")).with_key(&key).send(server.address).unwrap();
         let run = start.is(201).json()["run"].as_str().unwrap().to_owned();
         let figure = || {

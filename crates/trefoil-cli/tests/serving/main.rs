@@ -10,6 +10,8 @@
 )]
 
 mod attacks;
+mod busy;
+mod called;
 mod drained;
 mod edits;
 mod http;

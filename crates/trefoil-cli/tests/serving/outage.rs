@@ -55,6 +55,8 @@ fn a_file_that_is_moved_away_under_load() {
     eventually("no run is acknowledged", || clients.acknowledged() >= 6);
     let (here, away) = (scene.folder.path().join("store"), scene.folder.path().join("away"));
     std::fs::rename(&here, &away).unwrap();
+    // Whether or not anybody has tried to write since.
+    server.get("/ready").is(503);
     std::thread::sleep(Duration::from_secs(2));
     let start = Request::post("/api/v1/runs", &chain("while it is away")).send(server.address).unwrap();
     eprintln!("a start while the file is away: {start:?}");

@@ -40,6 +40,7 @@ pub(crate) use flow_tools::FlowTools;
 pub use models::AnswerSource;
 pub(crate) use models::{chosen_models, program_of};
 pub use obstacles::add_findings;
+pub(crate) use ready_run::AcceptedInput;
 pub use ready_run::ReadyRun;
 
 use flow_rights::HeldRights;

@@ -16,6 +16,7 @@ use trefoil_runtime::driver::{DriverOptions, HiddenValues, first_entry, resume_p
 use trefoil_runtime::ports::{HumanInbox, NoJournal, Random, SystemRandom};
 use trefoil_runtime::{CallPermits, CancelSwitch, Ports, RecoveryPolicy, RunOutcome, Share, SharedLimits};
 use trefoil_store::{Store, check_labels};
+use trefoil_syntax::{Diagnostic, FindingSeverity};
 use trefoil_template::{HoleKind, Value};
 
 use super::event_sinks::{combine_sinks, to_handle};
@@ -32,6 +33,12 @@ use trefoil_project::flow::Flow;
 use trefoil_project::input::INPUT_INVALID;
 use trefoil_project::secrets;
 use trefoil_view::model_name;
+
+/// The most mistakes in an input that are listed.
+const LISTED_FAULTS: usize = 100;
+
+/// An input that was found to be right; `None`: the run has none.
+pub(crate) struct AcceptedInput(Option<Value>);
 
 /// A run that is ready to start. Nothing has been called yet.
 pub struct ReadyRun {
@@ -271,7 +278,21 @@ impl ReadyRun {
     ///
     /// As [`Self::check_input`], and [`Error::NoRuntime`] outside a tokio runtime.
     pub fn start_run(self, input: impl Serialize) -> Result<Run> {
-        let input = self.input(input)?;
+        let input = self.accept_input(input)?;
+        self.start_accepted(input)
+    }
+
+    /// The input for the machine, if it is right. Calls nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::check_input`].
+    pub(crate) fn accept_input(&self, input: impl Serialize) -> Result<AcceptedInput> {
+        Ok(AcceptedInput(self.input(input)?))
+    }
+
+    /// Starts it with an input that was found to be right.
+    pub(crate) fn start_accepted(self, AcceptedInput(input): AcceptedInput) -> Result<Run> {
         tokio::runtime::Handle::try_current().map_err(|_| Error::NoRuntime)?;
         let (ready, options) = self.set_up_storage()?;
         ready.spawn(options, |prepared, ports, options| run_prepared(prepared, input, ports, options))
@@ -296,7 +317,12 @@ impl ReadyRun {
 
     /// Stores the run for a worker to perform, and returns its id. Calls nothing.
     pub async fn submit_run(self, input: impl Serialize) -> Result<String> {
-        let input = self.input(input)?;
+        let input = self.accept_input(input)?;
+        self.submit_accepted(input).await
+    }
+
+    /// Stores it with an input that was found to be right.
+    pub(crate) async fn submit_accepted(self, AcceptedInput(input): AcceptedInput) -> Result<String> {
         let owner = self.owner.clone().ok_or(Error::NoRuntime)?;
         let packed = self.flow.to_packed();
         let options = DriverOptions { sources: packed.sources, bundle: Some(packed.bundle), ..self.start_options() };
@@ -424,7 +450,12 @@ impl ReadyRun {
             if faults.is_empty() {
                 return Ok(input);
             }
-            reasons = faults.iter().map(|error| explain_failure(INPUT_INVALID, error)).collect();
+            reasons = faults.iter().take(LISTED_FAULTS).map(|error| explain_failure(INPUT_INVALID, error)).collect();
+            if let Some(more @ 1..) = faults.len().checked_sub(LISTED_FAULTS) {
+                let message = format!("the input has {more} more mistakes, which are not listed");
+                let severity = FindingSeverity::Error;
+                reasons.push(Diagnostic::without_location(INPUT_INVALID, severity, None, message));
+            }
         }
         Err(Error::NotStarted(FoundErrors::new(self.flow.loaded_target().files.clone(), reasons)))
     }

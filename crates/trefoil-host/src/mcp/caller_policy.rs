@@ -20,6 +20,17 @@ pub struct HeldCall {
     pub starting: Box<dyn Send + Sync>,
 }
 
+/// What a client wants of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum McpAction {
+    /// To see the tools.
+    ListTools,
+    /// To call one.
+    CallTool,
+    /// To answer the question of a call.
+    AnswerQuestion,
+}
+
 /// What the callers of a server may do. `request`: what the transport knows of a request.
 #[async_trait]
 pub trait CallerPolicy: Send + Sync {
@@ -29,8 +40,8 @@ pub trait CallerPolicy: Send + Sync {
     /// Whether the caller may see and call a flow, by its name in the catalog.
     fn may_use_flow(&self, request: &Extensions, flow: &str) -> bool;
 
-    /// Whether the caller may answer the questions of its runs.
-    fn may_answer(&self, request: &Extensions) -> bool;
+    /// Refuses what the caller may not do, with the reason.
+    fn check_action(&self, request: &Extensions, action: McpAction) -> Result<(), String>;
 
     /// Starts the run of a call, or says why not, for a model. `engine`: that of the flow, with the caller as the person to ask.
     async fn start_call(
@@ -55,8 +66,8 @@ impl CallerPolicy for OneCaller {
         true
     }
 
-    fn may_answer(&self, _request: &Extensions) -> bool {
-        true
+    fn check_action(&self, _request: &Extensions, _action: McpAction) -> Result<(), String> {
+        Ok(())
     }
 
     async fn start_call(

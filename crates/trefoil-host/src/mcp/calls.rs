@@ -19,7 +19,7 @@ use trefoil_runtime::ports::{Random as _, SystemRandom};
 use super::OfferedFlow;
 use super::answer_route::AnswerRoute;
 use super::call::ServerCall;
-use super::caller_policy::CallerPolicy;
+use super::caller_policy::{CallerPolicy, McpAction};
 use super::question::{ClientQuestion, QuestionInbox, QuestionReply};
 use super::result::error_result;
 use super::running_calls::RunningCalls;
@@ -70,7 +70,7 @@ impl ServerCalls {
         let (asks, questions) = mpsc::unbounded_channel();
         let mut engine = (*tool.engine).clone();
         let can_ask = matches!(context.client_capabilities(), Some(can) if can.elicitation.is_some());
-        if can_ask && self.policy.may_answer(&context.extensions) {
+        if can_ask && self.policy.check_action(&context.extensions, McpAction::AnswerQuestion).is_ok() {
             engine = engine.humans(QuestionInbox { questions: asks, is_stored: self.route.is_stored() });
         }
         let input = match tool.parse_input(request.arguments) {

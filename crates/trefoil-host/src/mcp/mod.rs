@@ -33,7 +33,7 @@ use result::error_result;
 
 use crate::command::RunOptions;
 pub use answer_route::AnswerRoute;
-pub use caller_policy::{CallerPolicy, HeldCall, OneCaller};
+pub use caller_policy::{CallerPolicy, HeldCall, McpAction, OneCaller};
 pub use calls::ServerCalls;
 pub use lines::{RejectionWatch, ServerStreams};
 pub use tools::{OfferedFlow, OfferedTools, ServedFlows};
@@ -137,6 +137,9 @@ impl ServerHandler for McpFlowServer {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        if let Err(why) = self.calls.policy().check_action(&context.extensions, McpAction::ListTools) {
+            return Err(ErrorData::invalid_request(why, None));
+        }
         let tools = self.flows.current_tools();
         let mut descriptions = Vec::new();
         for offered in tools.offered_flows() {
@@ -152,6 +155,15 @@ impl ServerHandler for McpFlowServer {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        let action = match request.request_state {
+            None => McpAction::CallTool,
+            Some(_) => McpAction::AnswerQuestion,
+        };
+        for needed in [McpAction::CallTool, action] {
+            if let Err(why) = self.calls.policy().check_action(&context.extensions, needed) {
+                return Ok(error_result(why).into());
+            }
+        }
         let tools = self.flows.current_tools();
         let may_use = |offered: &OfferedFlow| self.calls.policy().may_use_flow(&context.extensions, &offered.name);
         let tool = match tools.get(&request.name) {

@@ -10,8 +10,9 @@ use trefoil_project::error::{Error, Result, RunFailure};
 use trefoil_runtime::locks::lock;
 use trefoil_runtime::{CancelSwitch, EventKind, RunOutcome};
 
+use super::blocking_work::{BlockingWork, is_large_value};
 use super::feed::{LocalFeed, RunFeeds};
-use crate::engine::ReadyRun;
+use crate::engine::{AcceptedInput, ReadyRun};
 use crate::reuse::EditedRun;
 use crate::run::Run;
 use crate::worker::WorkerEngines;
@@ -25,6 +26,7 @@ pub struct LocalRuns {
     permits: Arc<Semaphore>,
     held: Mutex<HeldRuns>,
     ended: Notify,
+    work: BlockingWork,
 }
 
 #[derive(Default)]
@@ -53,12 +55,23 @@ pub struct StartedRun {
 impl LocalRuns {
     /// `most`: how many runs are in progress here at a time. Further ones are left in the store for a worker.
     pub fn new(feeds: RunFeeds, most: usize) -> Arc<Self> {
-        Arc::new(Self { feeds, permits: Arc::new(Semaphore::new(most)), held: Mutex::default(), ended: Notify::new() })
+        Arc::new(Self {
+            feeds,
+            permits: Arc::new(Semaphore::new(most)),
+            held: Mutex::default(),
+            ended: Notify::new(),
+            work: BlockingWork::default(),
+        })
     }
 
     /// The feeds of all runs.
     pub fn run_feeds(&self) -> &RunFeeds {
         &self.feeds
+    }
+
+    /// Does what would keep requests waiting.
+    pub fn blocking_work(&self) -> &BlockingWork {
+        &self.work
     }
 
     /// The number of runs that are in progress here.
@@ -84,14 +97,15 @@ impl LocalRuns {
     ///
     /// [`Error::NotStarted`] if the flow does not accept the input; [`Error::Failed`] with `JOURNAL_ERROR` if it cannot be stored.
     pub async fn start_run(self: &Arc<Self>, ready: ReadyRun, input: Json) -> Result<StartedRun> {
+        let (ready, input) = self.accept_input(ready, input).await?;
         let permit = match self.permits.clone().try_acquire_owned() {
             Ok(permit) if lock(&self.held).stage == StopStage::Serving => Some(permit),
             _ => {
-                let run = ready.submit_run(input).await?;
+                let run = ready.submit_accepted(input).await?;
                 return Ok(StartedRun { run, outcome: None });
             }
         };
-        self.adopt_run(ready.start_run(input)?, permit).await
+        self.adopt_run(ready.start_accepted(input)?, permit).await
     }
 
     /// Continues a run of the store here, without repeating what it has paid for. If this process is busy, or stops, a worker
@@ -114,7 +128,8 @@ impl LocalRuns {
     /// As [`Self::start_run`].
     pub async fn start_edited(self: &Arc<Self>, edited: EditedRun) -> Result<StartedRun> {
         let permit = self.wait_permit().await;
-        self.adopt_run(edited.start_run()?, permit).await
+        let run = self.work.perform(move || edited.start_run()).await??;
+        self.adopt_run(run, permit).await
     }
 
     /// Starts a run whose events the caller reads itself. It is stopped with the others. If this process is busy, waits.
@@ -123,11 +138,22 @@ impl LocalRuns {
     ///
     /// As [`Self::start_run`].
     pub async fn hold_run(self: &Arc<Self>, ready: ReadyRun, input: Json) -> Result<(Run, HeldRun)> {
+        let (ready, input) = self.accept_input(ready, input).await?;
         let permit = self.wait_permit().await;
-        let run = ready.start_run(input)?;
+        let run = ready.start_accepted(input)?;
         self.register_run(&run);
         let held = HeldRun { runs: self.clone(), run: run.id().to_owned(), _permit: permit };
         Ok((run, held))
+    }
+
+    /// Checks the input of a run.
+    async fn accept_input(&self, ready: ReadyRun, input: Json) -> Result<(ReadyRun, AcceptedInput)> {
+        let is_large = is_large_value(&input);
+        let check = move || {
+            let accepted = ready.accept_input(input)?;
+            Ok((ready, accepted))
+        };
+        if is_large { self.work.perform(check).await? } else { check() }
     }
 
     async fn wait_permit(&self) -> Option<OwnedSemaphorePermit> {

@@ -2,9 +2,11 @@
 //! Runs that wait (for a person, after a crash, in the queue of a busy server) are continued by a [worker](crate::worker) beside it.
 
 mod answer_text;
+mod blocking_work;
 mod feed;
 mod local_runs;
 
 pub use answer_text::AnswerText;
+pub use blocking_work::{BlockingWork, is_large_value};
 pub use feed::{FeedEvent, FeedReader, RunFeeds};
 pub use local_runs::{HeldRun, LocalRuns, StartedRun};

@@ -61,7 +61,7 @@ pub enum KeyError {
     Store(StoreError),
     /// The system gives no random numbers.
     NoRandom,
-    /// Its name is empty or too long.
+    /// Its name is empty or too long, or would do something in a terminal or a log.
     Name,
     /// Several keys have this name. Their ids.
     SameName(Vec<String>),
@@ -78,7 +78,7 @@ impl std::fmt::Display for KeyError {
         match self {
             Self::Store(error) => error.fmt(f),
             Self::NoRandom => f.write_str("the system gives no random numbers"),
-            Self::Name => f.write_str("the name of a key has 1 to 100 characters"),
+            Self::Name => f.write_str("the name of a key has 1 to 100 characters, and none of them is a line break or another control character"),
             Self::SameName(ids) => write!(f, "{} keys have this name: {}", ids.len(), ids.join(", ")),
         }
     }
@@ -105,7 +105,7 @@ impl KeyRing {
     ///
     /// The store, or what is wrong with the name.
     pub async fn add_key(&self, name: &str, rights: KeyRights) -> Result<(String, KeyRecord), KeyError> {
-        if name.trim().is_empty() || name.chars().count() > 100 {
+        if name.trim().is_empty() || name.chars().count() > 100 || name.chars().any(char::is_control) {
             return Err(KeyError::Name);
         }
         let (mut id, mut secret) = ([0; 6], [0; 32]);

@@ -9,4 +9,4 @@ mod origin;
 pub use allowance::{COST_LABEL, FlowRule, KEY_LABEL, StartAllowance, UsageGate};
 pub use caller::{Caller, KeyRights, KeyScope, KeyScopes};
 pub use key_ring::{KeyError, KeyRecord, KeyRing};
-pub use origin::{AllowedOrigins, check_origin};
+pub use origin::{AllowedOrigins, check_origin, parse_host_name, parse_page_origin};

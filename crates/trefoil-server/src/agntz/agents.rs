@@ -6,10 +6,11 @@ use axum::extract::{Path, State};
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 use trefoil_host::catalog::CatalogFlow;
-use trefoil_project::{Error, Flow, FoundErrors};
+use trefoil_project::{Flow, FoundErrors};
 use trefoil_syntax::yaml::{self, YamlLimits, YamlNode};
 
 use super::errors::AgntzResult;
+use super::manifests::load_manifest;
 use super::references::find_agent;
 use crate::access::{Caller, KeyScope};
 use crate::problem::{Problem, findings_json};
@@ -49,11 +50,10 @@ fn text(node: &YamlNode, name: &str) -> Option<String> {
 }
 
 /// An agent in a list.
-fn summary(offered: &CatalogFlow) -> Map<String, Json> {
-    let texts = ManifestTexts::of_flow(&offered.flow);
+fn summary(offered: &CatalogFlow, texts: &ManifestTexts) -> Map<String, Json> {
     let mut agent = Map::new();
     agent.insert("id".to_owned(), offered.name.as_str().into());
-    agent.insert("name".to_owned(), texts.name.unwrap_or_else(|| offered.name.clone()).into());
+    agent.insert("name".to_owned(), texts.name.clone().unwrap_or_else(|| offered.name.clone()).into());
     if let Some(description) = offered.flow.manifest_description() {
         agent.insert("description".to_owned(), description.into());
     }
@@ -66,13 +66,17 @@ pub async fn list_agents(
     Extension(caller): Extension<Caller>,
 ) -> AgntzResult<JsonResponse<Vec<Map<String, Json>>>> {
     caller.require_scope(KeyScope::Read)?;
-    let mut agents = Vec::new();
-    for offered in state.flows().offered_flows() {
-        if caller.may_use_flow(&offered.name) {
-            agents.push(summary(offered));
+    let flows = state.flows();
+    let list = move || {
+        let mut agents = Vec::new();
+        for offered in flows.offered_flows() {
+            if caller.may_use_flow(&offered.name) {
+                agents.push(summary(offered, &ManifestTexts::of_flow(&offered.flow)));
+            }
         }
-    }
-    Ok(JsonResponse(agents))
+        agents
+    };
+    Ok(JsonResponse(state.local.blocking_work().perform(list).await?))
 }
 
 /// Shows an agent with its manifest.
@@ -88,9 +92,10 @@ pub async fn show_agent(
     let offered = find_agent(&state, &caller, &id)?;
     let loaded = offered.flow.loaded_target();
     let manifest = loaded.files.get(loaded.entry).map(|file| file.text().to_string()).unwrap_or_default();
-    let texts = ManifestTexts::of_flow(&offered.flow);
+    let flow = offered.flow.clone();
+    let texts = state.local.blocking_work().perform(move || ManifestTexts::of_flow(&flow)).await?;
+    let mut agent = summary(&offered, &texts);
     let (provider, name) = texts.model.unwrap_or_else(|| ("trefoil".to_owned(), "manifest".to_owned()));
-    let mut agent = summary(&offered);
     agent.insert("systemPrompt".to_owned(), texts.instruction.unwrap_or_default().into());
     agent.insert("model".to_owned(), json!({ "provider": provider, "name": name }));
     agent.insert("metadata".to_owned(), json!({ "manifest": manifest }));
@@ -108,6 +113,7 @@ pub struct ValidateBody {
 
 /// Checks a manifest. Nothing is stored.
 pub async fn validate_manifest(
+    State(state): State<AppState>,
     Extension(caller): Extension<Caller>,
     JsonBody(body): JsonBody<ValidateBody>,
 ) -> AgntzResult<JsonResponse<Json>> {
@@ -115,16 +121,11 @@ pub async fn validate_manifest(
     let Some(manifest) = body.manifest else {
         return Err(Problem::bad_request("Missing required field: manifest").into());
     };
-    let mut options = Flow::load_options();
-    if body.strict {
-        options = options.with_strict_levels();
-    }
-    let found = match options.from_text("manifest.yaml", manifest) {
-        Ok(flow) => flow.load_warnings().clone(),
-        Err(Error::Load(found)) => found,
-        Err(error) => return Err(error.into()),
+    let check = move || match load_manifest(&manifest, body.strict) {
+        Ok(flow) => CheckedManifest::from_findings(flow.load_warnings()),
+        Err(found) => CheckedManifest::from_findings(&found),
     };
-    let CheckedManifest { errors, warnings } = CheckedManifest::from_findings(&found);
+    let CheckedManifest { errors, warnings } = state.local.blocking_work().perform(check).await?;
     Ok(JsonResponse(json!({ "valid": errors.is_empty(), "errors": errors, "warnings": warnings })))
 }
 

@@ -13,7 +13,7 @@ use trefoil_runtime::RunError;
 use trefoil_store::StoreError;
 use trefoil_syntax::SourceFiles;
 
-use crate::problem::Problem;
+use crate::problem::{Problem, hide_folder};
 use crate::state::AppState;
 
 /// The result of a handler.
@@ -188,16 +188,6 @@ fn is_json(response: &Response) -> bool {
     match response.headers().get(header::CONTENT_TYPE) {
         Some(kind) => kind.to_str().is_ok_and(|kind| kind.contains("json")),
         None => false,
-    }
-}
-
-/// Takes the folder away from all paths in a body.
-fn hide_folder(json: &mut Json, folder: &ServedFolder) {
-    match json {
-        Json::String(text) => *text = folder.hide_folder(text),
-        Json::Array(items) => items.iter_mut().for_each(|item| hide_folder(item, folder)),
-        Json::Object(members) => members.values_mut().for_each(|member| hide_folder(member, folder)),
-        _ => {}
     }
 }
 

@@ -129,14 +129,11 @@ async fn check_agents(
     let (mut accepted, mut faulty): (Vec<AcceptedManifest>, Vec<Json>) = (Vec::new(), Vec::new());
     for agent in agents {
         let ImportedAgent { manifest: text, id, source_path } = agent;
-        let loaded = load_manifest(&text, is_strict);
-        let (mut checked, name) = match &loaded {
-            Ok(flow) => (CheckedManifest::from_findings(flow.load_warnings()), Some(flow.name().to_owned())),
-            Err(found) => (CheckedManifest::from_findings(found), None),
+        let check = move || {
+            let (checked, name) = check_text(&text, is_strict);
+            (text, checked, name)
         };
-        if let Ok(flow) = &loaded {
-            checked.errors.extend(check_rights(flow));
-        }
+        let (text, mut checked, name) = state.local.blocking_work().perform(check).await?;
         let mut add = |message: String| {
             checked.errors.push(json!({ "level": "error", "path": "", "message": message, "code": "invalid-id" }));
         };
@@ -168,6 +165,18 @@ async fn check_agents(
     }
     let failure = AgntzFailure::new(StatusCode::BAD_REQUEST, "VALIDATION_ERROR", "Invalid manifest");
     Err(failure.with_member("results", faulty))
+}
+
+/// The findings in a manifest, and its name.
+fn check_text(text: &str, is_strict: bool) -> (CheckedManifest, Option<String>) {
+    match load_manifest(text, is_strict) {
+        Ok(flow) => {
+            let mut checked = CheckedManifest::from_findings(flow.load_warnings());
+            checked.errors.extend(check_rights(&flow));
+            (checked, Some(flow.name().to_owned()))
+        }
+        Err(found) => (CheckedManifest::from_findings(&found), None),
+    }
 }
 
 /// Files are never replaced, and other manifests only if the client wants it.

@@ -134,6 +134,7 @@ async fn refresh_manifests(state: &AppState) -> StoreResult<()> {
     if changes.is_none() || state.manifests.last_changes() == changes {
         return Ok(());
     }
+    let work = state.local.blocking_work();
     let mut known = state.manifests.known_flows();
     let mut flows = HashMap::new();
     let mut after: Option<String> = None;
@@ -144,7 +145,10 @@ async fn refresh_manifests(state: &AppState) -> StoreResult<()> {
         for document in page {
             let flow = match known.remove(&document.name) {
                 Some((version, flow)) if version == document.version => Some(flow),
-                _ => read_manifest(&document),
+                _ => {
+                    let document = document.clone();
+                    work.perform(move || read_manifest(&document)).await.ok().flatten()
+                }
             };
             if let Some(flow) = flow {
                 flows.insert(document.name, (document.version, flow));
@@ -153,7 +157,8 @@ async fn refresh_manifests(state: &AppState) -> StoreResult<()> {
     }
     let mut offered: Vec<Flow> = flows.values().map(|(_, flow)| flow.clone()).collect();
     offered.sort_by(|one, other| one.name().cmp(other.name()));
-    state.catalog.offer_others(offered, &Arc::new(state.engines.of_project.clone()));
+    let (catalog, engine) = (state.catalog.clone(), Arc::new(state.engines.of_project.clone()));
+    let _ = work.perform(move || catalog.offer_others(offered, &engine)).await;
     state.manifests.replace_flows(changes, flows);
     Ok(())
 }

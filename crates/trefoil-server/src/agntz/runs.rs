@@ -193,9 +193,13 @@ pub async fn read_fold(state: &AppState, record: &Record) -> AgntzResult<Option<
     if !record.content.keeps_prompts() {
         return Ok(None);
     }
-    let stored = StoredRun::read_run(&**state.store(), &record.run).await?;
-    let sink = Arc::new(FoldSink(Mutex::new(RunFold::new(&record.run, &stored.flow))));
-    send_run_events(state.store(), &stored, sink.clone()).await.map_err(Error::from)?;
-    let sink = Arc::into_inner(sink);
-    Ok(sink.map(|FoldSink(fold)| fold.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)))
+    let (store, run) = (state.store().clone(), record.run.clone());
+    let read = move || async move {
+        let stored = StoredRun::read_run(&*store, &run).await?;
+        let sink = Arc::new(FoldSink(Mutex::new(RunFold::new(&run, &stored.flow))));
+        send_run_events(&store, &stored, sink.clone()).await.map_err(Error::from)?;
+        let sink = Arc::into_inner(sink);
+        Ok(sink.map(|FoldSink(fold)| fold.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)))
+    };
+    Ok(state.replay_run(record, read).await?)
 }

@@ -43,10 +43,14 @@ async fn read_view(state: &AppState, record: &Record) -> ApiResult<RunView> {
     if !record.content.keeps_prompts() {
         return Ok(empty);
     }
-    let sink = Arc::new(SpanViewSink(Mutex::new(empty)));
-    state.runs.send_events(&record.run, sink.clone()).await?;
-    let view = std::mem::take(&mut *lock(&sink.0));
-    Ok(view)
+    let (runs, run) = (state.runs.clone(), record.run.clone());
+    let read = move || async move {
+        let sink = Arc::new(SpanViewSink(Mutex::new(empty)));
+        runs.send_events(&run, sink.clone()).await?;
+        let view = std::mem::take(&mut *lock(&sink.0));
+        Ok(view)
+    };
+    state.replay_run(record, read).await
 }
 
 async fn find_trace(state: &AppState, caller: &Caller, id: &str) -> AgntzResult<Record> {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use trefoil_host::service::{FeedEvent, FeedReader};
 use trefoil_machine::event::EventKind;
+use trefoil_store::Record;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::access::{Caller, KeyScope};
@@ -58,12 +59,17 @@ pub async fn run_events(
     if wants_stream(&headers) {
         return stream_run(&state, &caller, &record.run, after).await;
     }
-    let list = list_events(&state, &record.run, after, query.limit.unwrap_or(1_000).clamp(1, 100_000)).await?;
+    let list = list_events(&state, record, after, query.limit.unwrap_or(1_000).clamp(1, 100_000)).await?;
     Ok(JsonResponse(list).into_response())
 }
 
 /// The events that a run has had so far.
-async fn list_events(state: &AppState, run: &str, after: Option<u64>, limit: usize) -> ApiResult<RunEventList> {
+async fn list_events(state: &AppState, record: Record, after: Option<u64>, limit: usize) -> ApiResult<RunEventList> {
+    let (shared, run) = (state.clone(), record.run.clone());
+    state.replay_run(&record, move || read_events(shared, run, after, limit)).await
+}
+
+async fn read_events(state: AppState, run: String, after: Option<u64>, limit: usize) -> ApiResult<RunEventList> {
     use std::sync::{Arc, Mutex};
     use trefoil_runtime::locks::lock;
 
@@ -73,9 +79,9 @@ async fn list_events(state: &AppState, run: &str, after: Option<u64>, limit: usi
             lock(&self.0).push(event.clone());
         }
     }
-    let stored = trefoil_host::durable::StoredRun::read_run(&**state.store(), run).await?;
+    let stored = trefoil_host::durable::StoredRun::read_run(&**state.store(), &run).await?;
     let sink = Arc::new(EventList(Mutex::default()));
-    state.runs.send_events(run, sink.clone()).await?;
+    state.runs.send_events(&run, sink.clone()).await?;
     let all = std::mem::take(&mut *lock(&sink.0));
     let mut list = RunEventList { events: Vec::new(), next: None };
     let mut last = None;
@@ -122,7 +128,7 @@ async fn has_seen_all(state: &AppState, run: &str, after: Option<u64>) -> ApiRes
     if !record.status.is_end() {
         return Ok(false);
     }
-    Ok(list_events(state, run, after, 1).await?.events.is_empty())
+    Ok(list_events(state, record, after, 1).await?.events.is_empty())
 }
 
 async fn send_events(reader: &mut FeedReader, frames: &FrameSender) {

@@ -172,8 +172,11 @@ pub async fn flow_checks(
 ) -> ApiResult<JsonResponse<FlowChecks>> {
     caller.require_scope(KeyScope::Read)?;
     let offered = state.find_flow(&caller, &flow)?;
-    let edit = offered.broken_edit.as_ref().map(findings_json);
-    Ok(JsonResponse(FlowChecks { findings: findings_json(offered.flow.load_warnings()), edit }))
+    let list = move || {
+        let edit = offered.broken_edit.as_ref().map(findings_json);
+        FlowChecks { findings: findings_json(offered.flow.load_warnings()), edit }
+    };
+    Ok(JsonResponse(state.local.blocking_work().perform(list).await?))
 }
 
 /// The plan of a flow: inputs, steps, models, the most calls and what they cost.
@@ -185,7 +188,8 @@ pub async fn flow_plan(
 ) -> ApiResult<JsonResponse<Json>> {
     caller.require_scope(KeyScope::Read)?;
     let offered = state.find_flow(&caller, &flow)?;
-    Ok(JsonResponse(offered.engine.plan_flow(&offered.flow).to_json()))
+    let plan = move || offered.engine.plan_flow(&offered.flow).to_json();
+    Ok(JsonResponse(state.local.blocking_work().perform(plan).await?))
 }
 
 /// The format of a graph.
@@ -210,7 +214,8 @@ pub async fn flow_graph(
         let problem = Problem::bad_request(format!("there is no format `{wanted}`"));
         return Err(problem.with_help(format!("the formats are `{}`", known.join("`, `"))));
     };
-    let text = write(&offered.flow.draw_graph());
+    let draw = move || write(&offered.flow.draw_graph());
+    let text = state.local.blocking_work().perform(draw).await?;
     let content_type = if wanted == "svg" { "image/svg+xml" } else { "text/plain; charset=utf-8" };
     Ok(([(header::CONTENT_TYPE, content_type)], text).into_response())
 }

@@ -178,7 +178,7 @@ pub async fn resume_run(
     headers: HeaderMap,
 ) -> ApiResult<Response> {
     caller.require_scope(KeyScope::Run)?;
-    let record = state.find_run(&caller, &run).await?;
+    let record = state.find_startable_run(&caller, &run).await?;
     let had_completed = record.status == Status::Completed;
     let asked = json!(["resume", record.run]);
     let mut request = KeyedRequest::read_request(&state, &caller, &headers, &asked).await?;
@@ -205,7 +205,7 @@ pub async fn resume_run(
     Ok((status, JsonResponse(RunSummary::from(&record))).into_response())
 }
 
-/// Deletes a run that has ended, with the runs that it has called.
+/// Deletes a run that no process works on, with the runs that it has called: one that has ended, or one that waits, with its questions.
 #[utoipa::path(delete, path = "/api/v1/runs/{run}", tag = "runs", params(("run" = String, Path)),
     responses((status = 204, description = "It is deleted"), (status = 409, body = Problem, description = "It does not fit how things stand")))]
 pub async fn delete_run(
@@ -237,6 +237,14 @@ pub async fn delete_with_called(state: &AppState, run: &str) -> ApiResult<()> {
     let mut spent_micro = 0;
     for (run, _) in &deletion.runs {
         spent_micro += state.store().record(run).await?.spent.usage.cost_micro;
+    }
+    for (run, _) in &deletion.runs {
+        // Whoever gave the answer was told that the run goes on with it.
+        let inbox = state.store().read_inbox(run).await?;
+        if inbox.iter().any(|posted| posted.message.is_answer()) && !state.store().record(run).await?.status.is_end() {
+            let problem = Problem::new_conflict("RUN_HELD", format!("run {run} has an answer with which it goes on"));
+            return Err(problem.with_help("cancel the run first").with_retry_after(1));
+        }
     }
     for (run, _) in &deletion.runs {
         state.store().delete_run(run, state.store().clock().wall_ms()).await?;

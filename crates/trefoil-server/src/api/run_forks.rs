@@ -136,7 +136,7 @@ pub async fn fork_run(
         // A manifest can ask for whatever the operator allows to those of the project.
         caller.require_scope(KeyScope::Admin)?;
     }
-    let record = state.find_run(&caller, &run).await?;
+    let record = state.find_startable_run(&caller, &run).await?;
     let start = LabelledStart {
         labels: body.labels,
         limits: RunLimitsRequest { calls: body.max_calls, cost_usd: body.max_cost },
@@ -215,6 +215,8 @@ pub async fn diff_runs(
     caller.require_scope(KeyScope::Read)?;
     let a = state.find_run(&caller, &run).await?;
     let b = state.find_run(&caller, &query.with).await?;
-    let diff = compare_runs(state.store().clone(), &a.run, &b.run).await?;
-    Ok(JsonResponse(diff_json(&diff)))
+    let longer = if a.entries >= b.entries { a.clone() } else { b.clone() };
+    let store = state.store().clone();
+    let compare = move || async move { Ok(diff_json(&compare_runs(store, &a.run, &b.run).await?)) };
+    Ok(JsonResponse(state.replay_run(&longer, compare).await?))
 }

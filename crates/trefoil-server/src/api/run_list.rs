@@ -180,12 +180,17 @@ impl EventSink for TraceUntil {
     }
 }
 
-async fn read_trace(state: &AppState, run: &str, last: Option<u64>) -> ApiResult<Json> {
-    let stored = StoredRun::read_run(&**state.store(), run).await?;
-    let sink = Arc::new(TraceUntil { trace: TraceSink::default(), last, seen: std::sync::Mutex::default() });
-    state.runs.send_events(run, sink.clone()).await?;
-    let subject = run_about(stored.flow.loaded_target(), &AnswersFrom::of_stored(&stored.current_start().answers));
-    Ok(sink.trace.trace().to_json(&subject))
+async fn read_trace(state: &AppState, record: Record, last: Option<u64>) -> ApiResult<Json> {
+    let (shared, run) = (state.clone(), record.run.clone());
+    let read = move || async move {
+        let state = shared;
+        let stored = StoredRun::read_run(&**state.store(), &run).await?;
+        let sink = Arc::new(TraceUntil { trace: TraceSink::default(), last, seen: std::sync::Mutex::default() });
+        state.runs.send_events(&run, sink.clone()).await?;
+        let subject = run_about(stored.flow.loaded_target(), &AnswersFrom::of_stored(&stored.current_start().answers));
+        Ok(sink.trace.trace().to_json(&subject))
+    };
+    state.replay_run(&record, read).await
 }
 
 /// The state of a run after an event: its steps with their states, inputs and results.
@@ -198,7 +203,7 @@ pub async fn run_state(
 ) -> ApiResult<JsonResponse<Json>> {
     caller.require_scope(KeyScope::Read)?;
     let record = state.find_run(&caller, &run).await?;
-    Ok(JsonResponse(read_trace(&state, &record.run, query.event).await?))
+    Ok(JsonResponse(read_trace(&state, record, query.event).await?))
 }
 
 /// The trace of a run: every step with its prompts, answers, usage and times.
@@ -210,5 +215,5 @@ pub async fn run_trace(
 ) -> ApiResult<JsonResponse<Json>> {
     caller.require_scope(KeyScope::Read)?;
     let record = state.find_run(&caller, &run).await?;
-    Ok(JsonResponse(read_trace(&state, &record.run, None).await?))
+    Ok(JsonResponse(read_trace(&state, record, None).await?))
 }

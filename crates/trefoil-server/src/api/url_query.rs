@@ -1,5 +1,6 @@
 //! Queries with labels. A label is repeated and not a list, because its value may have any character.
 
+use axum::extract::rejection::QueryRejection;
 use axum::extract::{FromRequestParts, Query};
 use http::Uri;
 use http::request::Parts;
@@ -52,8 +53,15 @@ where
 fn read_pairs<T: DeserializeOwned>(pairs: &[&str]) -> ApiResult<T> {
     let wrong = |why: String| Problem::bad_request(format!("the query cannot be read: {why}"));
     let uri: Uri = format!("/?{}", pairs.join("&")).parse().map_err(|why| wrong(format!("{why}")))?;
-    let Query(read) = Query::try_from_uri(&uri).map_err(|rejection| wrong(rejection.body_text()))?;
+    let Query(read) = Query::try_from_uri(&uri).map_err(|rejection| wrong(describe_rejection(&rejection)))?;
     Ok(read)
+}
+
+/// Why a query is refused. The framework does not know of labels.
+fn describe_rejection(rejection: &QueryRejection) -> String {
+    let text = rejection.body_text();
+    let why = text.strip_prefix("Failed to deserialize query string: ").unwrap_or(&text);
+    why.replace("expected one of ", "expected one of `label`, ").replace("expected `", "expected `label` or `")
 }
 
 /// A label in a query: `KEY:VALUE`. No key has a colon.

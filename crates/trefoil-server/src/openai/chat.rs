@@ -14,8 +14,7 @@ use super::request::ChatRequest;
 use super::run_ending::{AbandonedRun, RunAnswer, await_ending};
 use crate::access::{Caller, KeyScope};
 use crate::api::idempotency_key;
-use crate::problem::ApiResult;
-use crate::request_body::{parse_body, read_body};
+use crate::request_body::read_json_body;
 use crate::start::{LabelledStart, StartRequest, begin_run};
 use crate::state::AppState;
 
@@ -27,7 +26,7 @@ pub async fn complete_chat(
 ) -> Result<Response, OpenAiError> {
     caller.require_scope(KeyScope::Run)?;
     let idempotency_key = idempotency_key(request.headers())?;
-    let chat = read_request(request, &state).await?;
+    let chat: Json = read_json_body(request, &state).await?;
     let chat = ChatRequest::parse(chat)?;
     let flow = state.find_flow(&caller, &chat.model)?;
     let (stream, include_usage, labels) = (chat.stream, chat.include_usage, chat.labels.clone());
@@ -48,10 +47,6 @@ pub async fn complete_chat(
     abandoned.keep_running();
     let response = JsonResponse(completion_json(&head, ended?)).into_response();
     Ok(mark_started(response, head.run))
-}
-
-async fn read_request(request: Request, state: &AppState) -> ApiResult<Json> {
-    parse_body(&read_body(request, state).await?)
 }
 
 fn completion_json(head: &ChatHead, answer: RunAnswer) -> Json {

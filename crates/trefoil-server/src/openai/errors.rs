@@ -3,6 +3,7 @@
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Value as Json, json};
+use trefoil_host::served_folder::ServedFolder;
 
 use crate::problem::Problem;
 use crate::request_log::{ResponseCode, ResponseRun};
@@ -61,11 +62,13 @@ impl IntoResponse for OpenAiError {
         if self.status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        response.extensions_mut().insert(ResponseCode(self.code));
-        match self.run {
-            Some(run) => mark_started(response, run),
-            None => response,
+        response.extensions_mut().insert(ResponseCode(self.code.clone()));
+        if let Some(run) = &self.run {
+            response = mark_started(response, run.clone());
         }
+        // The folder is not known here.
+        response.extensions_mut().insert(self);
+        response
     }
 }
 
@@ -107,10 +110,15 @@ impl From<Problem> for OpenAiError {
     }
 }
 
-/// A response with a problem of our own form, in OpenAI's.
-pub fn shape_openai_error(mut response: Response) -> Response {
-    match response.extensions_mut().remove::<Problem>() {
-        Some(problem) => OpenAiError::from(problem).into_response(),
+/// A response with a problem of our own form, in OpenAI's, and with paths as clients may see them.
+pub fn shape_openai_error(mut response: Response, folder: &ServedFolder) -> Response {
+    let of_handler = response.extensions_mut().remove::<OpenAiError>();
+    let refused = response.extensions_mut().remove::<Problem>().map(OpenAiError::from);
+    match of_handler.or(refused) {
+        Some(mut error) => {
+            error.message = folder.hide_folder(&error.message);
+            error.into_response()
+        }
         None => response,
     }
 }

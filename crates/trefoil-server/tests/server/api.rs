@@ -92,6 +92,8 @@ async fn what_is_refused_is_a_problem_whoever_refuses_it() {
         ("GET", "/runs?after=x", 400),
         ("GET", "/runs?since=x", 400),
         ("GET", "/runs?status=x", 400),
+        ("GET", &format!("/runs?text={}", "x".repeat(50_001)), 400),
+        ("GET", &format!("/questions?flow={}", "x".repeat(50_001)), 400),
         ("GET", "/questions?limit=-1", 400),
         ("GET", "/questions?run=none", 404),
         ("GET", "/flows/%ff", 400),
@@ -109,6 +111,11 @@ async fn what_is_refused_is_a_problem_whoever_refuses_it() {
         let reply = server.api(method, path).await;
         assert_eq!(reply.status, status, "{method} {path}: {}", reply.text);
     }
+    let unknown = server.api("GET", "/runs?stat=x").await.json()["detail"].as_str().unwrap().to_owned();
+    assert!(unknown.contains("`stat`") && unknown.contains("`label`") && !unknown.contains("eserialize"), "{unknown}");
+    assert_eq!(server.api("GET", &format!("/runs?text={}", "_".repeat(16_000))).await.status, 200);
+    let name = json!({ "name": "a\nb", "rights": { "scopes": ["read"] } });
+    assert_eq!(server.post_api("/keys", &name).await.status, 400);
     for (body, code) in [
         (json!({ "flow": "none" }), "FLOW_NOT_FOUND"),
         (json!({ "flow": "article", "input": { "topic": 5, "more": 1 } }), "INPUT_INVALID"),
@@ -120,11 +127,19 @@ async fn what_is_refused_is_a_problem_whoever_refuses_it() {
     ] {
         assert_eq!(server.post_api("/runs", &body).await.json()["code"], code, "{body}");
     }
+    // Whatever the framework refuses has the form of its interface.
+    let model = server.send(server.request("GET", "/v1/models/%ff")).await;
+    assert_eq!((model.status, model.header("content-type")), (400, "application/json"), "{}", model.text);
+    assert!(model.json()["error"]["message"].is_string(), "{}", model.text);
+    let agent = server.send(server.request("GET", "/agents/%ff")).await;
+    assert_eq!((agent.status, agent.json()["error"].is_string()), (400, true), "{}", agent.text);
     let keyed = TestServer::start_with_keys().await;
     assert_eq!(keyed.api("GET", "/runs").await.status, 401);
     let reads = keyed.add_key(&[KeyScope::Read], &[]).await;
-    let list = keyed.request("GET", "/api/v1/keys").header("authorization", reads);
+    let list = keyed.request("GET", "/api/v1/keys").header("authorization", &reads);
     assert_eq!(keyed.send(list).await.status, 403);
+    let figures = keyed.request("GET", "/metrics").header("authorization", reads);
+    assert_eq!(keyed.send(figures).await.status, 403);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,12 +1,13 @@
 //! MCP over streamable HTTP: with sessions, and without.
 
+use std::io::{Read as _, Write as _};
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 use trefoil_server::KeyScope;
 use trefoil_store::Status;
 
-use crate::test_server::{Reply, TestServer, new_client};
+use crate::test_server::{BODY_LIMIT, Reply, TestServer, new_client};
 
 const OLD: &str = "2025-11-25";
 const NEW: &str = "2026-07-28";
@@ -301,6 +302,82 @@ async fn a_call_needs_the_scope_for_runs_and_an_answer_that_for_answers() {
     assert_eq!(refused["isError"], true, "{refused}");
     let done = ask_with(&answers, answer).await;
     assert_eq!(done["content"][0]["text"].as_str().map(str::trim), Some("published"), "{done}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_list_of_tools_needs_the_scope_for_reading() {
+    let server = TestServer::start_with_keys().await;
+    let answers = server.add_key(&[KeyScope::Answer, KeyScope::Run], &[]).await;
+    let session = Session::begin_with(&server, &answers).await;
+    let newer = stateless(&server, "tools/list", json!({})).header("authorization", &answers);
+    for refused in [session.ask("tools/list", json!({})).await, message(&server.send(newer).await)] {
+        let message = refused["error"]["message"].as_str().unwrap_or_else(|| panic!("{refused}"));
+        assert!(message.contains("`read`") && !refused.to_string().contains("greeter"), "{refused}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_that_begins_many_sessions_ends_its_own_and_locks_nobody_out() {
+    let server = TestServer::start_with_keys().await;
+    let (many, other) = (server.add_key(&[KeyScope::Run], &[]).await, server.add_key(&[KeyScope::Read], &[]).await);
+    let kept = Session::begin_with(&server, &other).await;
+    let body = json!({
+        "jsonrpc": "2.0", "id": 2, "method": "tools/call",
+        "params": { "name": "slow", "arguments": { "input": "hi" } },
+    });
+    let busy = Session::begin_with(&server, &many).await;
+    let call = busy.request(&body);
+    let calling = tokio::spawn(async move { call.send().await.unwrap().text().await });
+    server.first_run("slow").await;
+    let ping = json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" });
+    let (first, second) = (Session::begin_with(&server, &many).await, Session::begin_with(&server, &many).await);
+    for _ in 0..97 {
+        Session::begin_with(&server, &many).await;
+    }
+    // The key has 100 sessions now. The next one takes the place of the one that was not used for longest.
+    assert_eq!(server.send(first.request(&ping)).await.status, 200);
+    let last = Session::begin_with(&server, &many).await;
+    assert_eq!(server.send(second.request(&ping)).await.status, 404);
+    for session in [&first, &last, &kept, &busy] {
+        assert_eq!(server.send(session.request(&ping)).await.status, 200);
+    }
+    calling.abort();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_protocol_refuses_is_a_problem() {
+    let server = TestServer::start().await;
+    let plain = |method: &str| server.request(method, "/mcp").header("content-type", "application/json");
+    let both = "application/json, text/event-stream";
+    for (request, status, code) in [
+        (plain("PATCH"), 405, "METHOD_NOT_ALLOWED"),
+        (plain("POST").header("accept", "text/html").body(initialize().to_string()), 406, "NOT_ACCEPTABLE"),
+        (server.request("POST", "/mcp").header("accept", both).body("hi"), 415, "UNSUPPORTED_MEDIA_TYPE"),
+        (plain("POST").header("accept", both).body(" ".repeat(BODY_LIMIT + 1)), 413, "BODY_TOO_LARGE"),
+        (plain("GET").header("accept", both).header("mcp-session-id", "none"), 404, "SESSION_NOT_FOUND"),
+    ] {
+        let reply = server.send(request).await;
+        assert_eq!(
+            (reply.status, reply.header("content-type")),
+            (status, "application/problem+json"),
+            "{}",
+            reply.text
+        );
+        assert_eq!(reply.json()["code"], code, "{}", reply.text);
+    }
+    // A body that does not come: the server of the test waits for five seconds.
+    let address = server.url.strip_prefix("http://").unwrap().to_owned();
+    let slow = tokio::task::spawn_blocking(move || {
+        let mut stream = std::net::TcpStream::connect(&address).unwrap();
+        let head = format!("POST /mcp HTTP/1.1\r\nHost: {address}\r\nContent-Length: 9\r\nConnection: close\r\n");
+        let accepts = "Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n";
+        stream.write_all(format!("{head}{accepts}\r\n{{").as_bytes()).unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text
+    });
+    let slow = slow.await.unwrap();
+    assert!(slow.starts_with("HTTP/1.1 408 ") && slow.contains("BODY_TOO_SLOW"), "{slow}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

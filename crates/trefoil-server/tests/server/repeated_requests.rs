@@ -114,3 +114,34 @@ async fn a_client_of_agntz_with_a_key_may_leave_and_come_back() {
         assert_eq!(server.runs_of("slow").await[0].status, Status::Running, "{path}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_that_meets_a_deletion_is_kept_or_told_that_the_run_is_gone() {
+    let server = TestServer::start().await;
+    for _ in 0..20 {
+        let run = server.run_flow("approval", json!({ "task": "News" })).await;
+        let answer = json!({ "step": "ASK", "value": "no" });
+        let path = format!("/runs/{run}/answers");
+        let own = format!("/runs/{run}");
+        let (answered, deleted) = tokio::join!(server.post_api(&path, &answer), server.api("DELETE", &own));
+        assert!([202, 404, 409, 410].contains(&answered.status), "{}", answered.text);
+        assert!([204, 409].contains(&deleted.status), "{}", deleted.text);
+        assert!(deleted.status == 204 || answered.status == 202, "{} {}", answered.text, deleted.text);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_is_not_deleted_with_an_answer_with_which_it_goes_on() {
+    let server = TestServer::start().await;
+    let run = server.run_flow("approval", json!({ "task": "News" })).await;
+    // Nothing continues runs in this process.
+    let answer = json!({ "step": "ASK", "value": "no" });
+    assert_eq!(server.post_api(&format!("/runs/{run}/answers"), &answer).await.status, 202);
+    let own = format!("/runs/{run}");
+    let refused = server.api("DELETE", &own).await;
+    assert_eq!((refused.status, &refused.json()["code"]), (409, &json!("RUN_HELD")), "{}", refused.text);
+    assert_eq!(server.api("POST", &format!("{own}/cancel")).await.status, 200);
+    assert_eq!(server.api("DELETE", &own).await.status, 204);
+    let waiting = server.run_flow("approval", json!({ "task": "News" })).await;
+    assert_eq!(server.api("DELETE", &format!("/runs/{waiting}")).await.status, 204);
+}

@@ -452,6 +452,10 @@ impl Store for SqliteStore {
         Ok(gone)
     }
 
+    async fn check_writable(&self) -> StoreResult<()> {
+        self.writer()?.check_writable().await
+    }
+
     async fn check_integrity(&self) -> StoreResult<StoreHealth> {
         match self.readers.run_read(integrity::check_integrity).await {
             // The file is too damaged to be read completely.

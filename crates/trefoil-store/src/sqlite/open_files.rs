@@ -48,6 +48,19 @@ impl OpenFileCheck {
         if lock(&self.0).is_lost { self.check_files(c, file, page) } else { Ok(()) }
     }
 
+    /// Fails if the names of the files are not those of the first look any more. Needs no connection.
+    pub fn check_names(&self, file: &StoreFile) -> StoreResult<()> {
+        let seen = lock(&self.0);
+        let replaced = || StoreError::Replaced { path: file.path.clone() };
+        let metadata = std::fs::metadata(&file.path).map_err(|_| replaced())?;
+        let log_metadata = std::fs::metadata(file.wal_path()).ok();
+        let is_known = |seen: &Option<DiskFileId>, found: Option<&Metadata>| {
+            seen.is_none() || *seen == found.map(DiskFileId::from_metadata)
+        };
+        let is_same_file = is_known(&seen.file, Some(&metadata)) && is_known(&seen.log, log_metadata.as_ref());
+        if is_same_file && metadata.len() > 0 { Ok(()) } else { Err(replaced()) }
+    }
+
     /// Fails if the files of the store are not those of the first look any more.
     pub fn check_files(&self, c: &Connection, file: &StoreFile, page: u32) -> StoreResult<()> {
         let mut seen = lock(&self.0);

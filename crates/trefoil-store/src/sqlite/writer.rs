@@ -28,6 +28,8 @@ use trefoil_runtime::locks::lock;
 const GROUP: usize = 1_024;
 /// The log is moved into the database after this long without writes.
 const IDLE: Duration = Duration::from_millis(100);
+/// After a write has failed because of the disk, a small one is tried no more often than this, to find out whether the next would.
+const TRY_AGAIN: Duration = Duration::from_secs(5);
 /// Above this size in bytes, the log is moved even if writers have to wait.
 const LARGE: i64 = 64 << 20;
 
@@ -64,6 +66,8 @@ struct WriterState {
     files: OpenFileCheck,
     queue: Mutex<WriteQueue>,
     wake: Condvar,
+    /// Why the last commit failed, and when: its disk is full, say.
+    failed: Mutex<Option<(Instant, StoreError)>>,
 }
 
 struct WriteQueue {
@@ -127,7 +131,8 @@ impl SqliteWriter {
         let files = OpenFileCheck::default();
         files.check_files(&connection, &file, PAGE)?;
         let connection = Mutex::new(connection);
-        let shared = Arc::new(WriterState { file, connection, files, queue: Mutex::new(queue), wake: Condvar::new() });
+        let (queue, wake) = (Mutex::new(queue), Condvar::new());
+        let shared = Arc::new(WriterState { file, connection, files, queue, wake, failed: Mutex::default() });
         let writing = shared.clone();
         let thread = std::thread::Builder::new().name("trefoil-store".to_owned()).spawn(move || writing.serve());
         let failed =
@@ -171,6 +176,28 @@ impl SqliteWriter {
         self.queue(work, WriteJobKind::Alone).await
     }
 
+    /// Fails if writes fail: the files are gone, or the last commit has failed. Then a small commit is tried now and then, because it
+    /// may be the last one for long: nobody sends work to a store that is not ready.
+    pub async fn check_writable(&self) -> StoreResult<()> {
+        self.shared.files.check_names(&self.shared.file)?;
+        let due = {
+            let mut failed = lock(&self.shared.failed);
+            let Some((at, error)) = &mut *failed else { return Ok(()) };
+            // Files that have come back are looked at by the next commit, before it writes.
+            let is_back = matches!(error, StoreError::Replaced { .. });
+            if at.elapsed() < TRY_AGAIN && !is_back {
+                return Err(error.clone());
+            }
+            *at = Instant::now();
+            error.clone()
+        };
+        match self.write(CommitThread::There, write_nothing).await {
+            Err(error) if error.is_of_the_store() => Err(error),
+            Err(_) => Err(due),
+            Ok(()) => Ok(()),
+        }
+    }
+
     async fn queue<T, F>(&self, work: F, sort: WriteJobKind) -> StoreResult<T>
     where
         T: Send + 'static,
@@ -196,6 +223,12 @@ impl Drop for SqliteWriter {
             let _ = thread.join();
         }
     }
+}
+
+/// Writes a page as it is.
+fn write_nothing(c: &Connection) -> SqliteResult<()> {
+    let version: i64 = c.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    Ok(c.execute_batch(&format!("PRAGMA user_version = {version}"))?)
 }
 
 /// Whether the current thread may wait for a disk.
@@ -229,8 +262,19 @@ impl WriterState {
             Ok(done)
         });
         drop(c);
+        self.note_outcome(done.as_ref().err());
         self.note_commit();
         Ok(done)
+    }
+
+    /// Records whether the disk has taken a commit. An error of another kind says nothing about it.
+    fn note_outcome(&self, error: Option<&StoreError>) {
+        let mut failed = lock(&self.failed);
+        match error {
+            None => *failed = None,
+            Some(error) if error.is_of_the_store() => *failed = Some((Instant::now(), error.clone())),
+            Some(_) => {}
+        }
     }
 
     /// Records a commit.
@@ -288,6 +332,7 @@ impl WriterState {
         };
         let kept = kept.and_then(|()| self.files.check_files(&c, &self.file, PAGE));
         drop(c);
+        self.note_outcome(kept.as_ref().err());
         for job in jobs {
             job.report_result(kept.clone());
         }

@@ -669,3 +669,46 @@ mod hunt {
         });
     }
 }
+
+#[test]
+fn whether_a_store_can_be_written_to_is_known_without_a_write() {
+    on_both(async || {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, away) = (folder.path().join("runs.db"), folder.path().join("away.db"));
+        let store = open(&path);
+        let lease = create(&store, "r").await.unwrap();
+        store.check_writable().await.unwrap();
+        let size = || std::fs::metadata(path.with_extension("db-wal")).map(|log| log.len()).unwrap_or_default();
+        let before = size();
+        store.check_writable().await.unwrap();
+        assert_eq!(size(), before, "it has written");
+        std::fs::rename(&path, &away).unwrap();
+        // Nobody has tried to write yet.
+        assert!(matches!(store.check_writable().await, Err(StoreError::Replaced { .. })));
+        append(&store, &lease, step(1, 80)).await.unwrap_err();
+        assert!(matches!(store.check_writable().await, Err(StoreError::Replaced { .. })));
+        std::fs::rename(&away, &path).unwrap();
+        store.check_writable().await.unwrap();
+    });
+}
+
+#[test]
+fn a_full_store_cannot_be_written_to_until_there_is_room() {
+    on_both(async || {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs.db");
+        let store =
+            SqliteStore::open(&path, StoreOptions { max_bytes: Some(400_000), ..StoreOptions::default() }).unwrap();
+        let lease = create(&store, "r").await.unwrap();
+        let mut seq = 1;
+        while append(&store, &lease, step(seq, 20_000)).await.is_ok() {
+            store.check_writable().await.unwrap();
+            seq += 1;
+        }
+        let error = store.check_writable().await.unwrap_err();
+        assert!(matches!(error, StoreError::Full { .. }), "{error}");
+        // A page that is there can be written, so after a while a try succeeds.
+        tokio::time::sleep(Duration::from_secs(6)).await;
+        store.check_writable().await.unwrap();
+    });
+}

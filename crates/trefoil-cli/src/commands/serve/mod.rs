@@ -25,7 +25,8 @@ use trefoil_server::{
     TlsFiles, UsageGate,
 };
 use trefoil_server::{
-    PhaseSwitch, ServingPhase, TlsAcceptor, build_router, serve_connections, serving_phases, watch_manifests,
+    PhaseSwitch, ServingPhase, TlsAcceptor, build_router, parse_host_name, parse_page_origin, serve_connections, serving_phases,
+    watch_manifests,
 };
 use trefoil_store::{Owner, StoreLimits};
 use trefoil_syntax::{FindingSeverity, SourceFiles};
@@ -61,10 +62,10 @@ pub struct ServeCommandArgs {
     #[arg(long)]
     require_key: bool,
     /// Name by which clients call the server, in addition to `localhost` (repeatable)
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = parse_host_name)]
     host_name: Vec<String>,
     /// Origin of web pages that may call the server: `https://app.example.com` (repeatable)
-    #[arg(long, value_name = "ORIGIN")]
+    #[arg(long, value_name = "ORIGIN", value_parser = parse_page_origin)]
     allow_origin: Vec<String>,
     /// Certificate with those of its issuers, in PEM: serves HTTPS
     #[arg(long, value_name = "FILE", requires = "tls_key")]

@@ -1,52 +1,46 @@
 //! Flows as tools of the Model Context Protocol, over streamable HTTP at `/mcp`: with sessions (up to 2025-11-25) and without
 //! (2026-07-28). The SDK has the transport; which requests may come is checked before it, as for every other route.
 //!
-//! A call needs the scope `run`; the questions of its flow go to the client if its key has the scope `answer`. A session is of use to
-//! the key that has begun it, and to nobody else.
+//! Which scope a client needs for what says [`callers`]; which session is whose, [`sessions`].
 
-use std::collections::HashMap;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, Once};
+mod callers;
+mod sessions;
+
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::any;
 use axum::{Extension, Router};
-use http::request::Parts;
+use bytes::Bytes;
+use futures_util::StreamExt as _;
 use http::{HeaderMap, Method, StatusCode};
-use rmcp::model::Extensions;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use serde_json::Value as Json;
-use trefoil_host::engine::Engine;
-use trefoil_host::mcp::{AnswerRoute, CallerPolicy, HeldCall, McpFlowServer, OfferedFlow, ServedFlows, ServerCalls};
+use trefoil_host::mcp::{AnswerRoute, McpFlowServer, ServedFlows, ServerCalls};
 use trefoil_host::served_folder::ServedFolder;
-use trefoil_runtime::locks::lock;
 
-use crate::access::{Caller, KeyScope};
+use self::callers::HttpCallers;
+use self::sessions::{SessionBook, SessionUse};
+use crate::access::Caller;
 use crate::problem::Problem;
+use crate::request_body::read_body;
 use crate::serving_phase::ServingPhase;
-use crate::start::{LabelledStart, StartDecision};
 use crate::state::AppState;
 
 /// The header with the id of a session.
 const SESSION: &str = "mcp-session-id";
 /// A session without any message ends after this time. A call may say nothing for as long.
 const SESSION_IDLE: Duration = Duration::from_secs(3_600);
-/// The most sessions at a time.
-const MOST_SESSIONS: usize = 10_000;
 /// How long a run waits for the answer of a client between two calls. The question then stays open.
 const ANSWER_WAIT: Duration = Duration::from_secs(30 * 60);
 
 /// The endpoint of the protocol.
 struct McpEndpoint {
     service: StreamableHttpService<McpFlowServer, LocalSessionManager>,
-    sessions: Arc<LocalSessionManager>,
-    /// Who has begun each session.
-    callers: Mutex<HashMap<String, Arc<str>>>,
+    sessions: SessionBook,
     calls: Arc<ServerCalls>,
     state: AppState,
     stop_watch: Once,
@@ -87,38 +81,54 @@ impl McpEndpoint {
             // Without a session, a result without anything before it needs no stream. Some clients refuse large events of streams.
             .with_json_response(true);
         let service = StreamableHttpService::new(move || Ok(server.clone()), sessions.clone(), config);
-        Self { service, sessions, callers: Mutex::default(), calls, state: state.clone(), stop_watch: Once::new() }
+        let sessions = SessionBook::new(sessions);
+        Self { service, sessions, calls, state: state.clone(), stop_watch: Once::new() }
     }
 
     async fn answer(&self, caller: &Caller, request: Request) -> Response {
         self.watch_stop();
+        match self.pass_on(&id_of(caller), request).await {
+            Ok(response) => response,
+            Err(problem) => problem.into_response(),
+        }
+    }
+
+    async fn pass_on(&self, caller: &Arc<str>, request: Request) -> Result<Response, Problem> {
         let named = text_of(request.headers(), SESSION);
+        let (mut used, mut begun) = (None, None);
         match &named {
-            Some(session) => {
-                let known = lock(&self.callers).get(session).cloned();
-                if matches!(known, Some(begun_by) if begun_by != id_of(caller)) {
-                    return Problem::not_found("SESSION_NOT_FOUND", "there is no such session").into_response();
-                }
-            }
-            None if self.may_begin_session(&request) && self.sessions.sessions.read().await.len() >= MOST_SESSIONS => {
-                let problem =
-                    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "TOO_MANY_SESSIONS", "too many sessions are open");
-                return problem.with_retry_after(60).into_response();
-            }
+            Some(session) => used = self.sessions.use_session(session, caller)?,
+            None if self.may_begin_session(&request) => begun = Some(self.sessions.make_room(caller).await?),
             None => {}
         }
-        let is_end = request.method() == Method::DELETE;
+        let (is_end, is_call) = (request.method() == Method::DELETE, request.method() == Method::POST);
+        let request = if is_call { self.with_whole_body(request).await? } else { request.map(Body::new) };
         let mut response = self.service.handle(request).await;
         // The SDK says 202, and clients expect that the session has ended.
         if is_end && response.status() == StatusCode::ACCEPTED {
             *response.status_mut() = StatusCode::NO_CONTENT;
         }
-        if named.is_none()
+        if let Some(begun) = begun
             && let Some(session) = text_of(response.headers(), SESSION)
         {
-            self.note_session(session, id_of(caller)).await;
+            used = Some(begun.note_session(session));
         }
-        response.map(Body::new)
+        if named.is_some() && response.status() == StatusCode::NOT_FOUND && !is_json(response.headers()) {
+            return Err(Problem::not_found("SESSION_NOT_FOUND", "there is no such session"));
+        }
+        let response = response.map(Body::new);
+        Ok(match used {
+            Some(used) if is_call && is_stream(response.headers()) => keep_used(response, used),
+            _ => response,
+        })
+    }
+
+    /// A request with its body in memory: the SDK has no words of ours for one that is too large or too slow.
+    async fn with_whole_body(&self, request: Request) -> Result<Request, Problem> {
+        let (parts, body) = request.into_parts();
+        let head = Request::from_parts(parts.clone(), body);
+        let bytes: Bytes = read_body(head, &self.state).await?;
+        Ok(Request::from_parts(parts, Body::from(bytes)))
     }
 
     /// Whether a request without a session may begin one. Since 2026-07-28 there are none.
@@ -127,16 +137,6 @@ impl McpEndpoint {
             Some(version) => *version < *"2026",
             None => true,
         }
-    }
-
-    /// Remembers who has begun a session, and now and then forgets the sessions that have ended.
-    async fn note_session(&self, session: String, caller: Arc<str>) {
-        let count = lock(&self.callers).len();
-        if count >= 64 && count.is_power_of_two() {
-            let open = self.sessions.sessions.read().await;
-            lock(&self.callers).retain(|session, _| open.contains_key(session.as_str()));
-        }
-        lock(&self.callers).insert(session, caller);
     }
 
     /// Once the server is told to stop: leaves open questions to others, and ends all streams when the calls have ended.
@@ -162,60 +162,21 @@ fn id_of(caller: &Caller) -> Arc<str> {
     caller.key.clone().unwrap_or_else(|| "".into())
 }
 
-/// The callers of the server, by the keys of their requests.
-struct HttpCallers {
-    state: AppState,
+fn is_stream(headers: &HeaderMap) -> bool {
+    text_of(headers, "content-type").is_some_and(|named| named.starts_with("text/event-stream"))
 }
 
-/// Who sends a request; `identify_caller` has found out.
-fn caller_of(request: &Extensions) -> Option<&Caller> {
-    request.get::<Parts>()?.extensions.get::<Caller>()
+fn is_json(headers: &HeaderMap) -> bool {
+    text_of(headers, "content-type").is_some_and(|named| named.starts_with("application/json"))
 }
 
-#[async_trait]
-impl CallerPolicy for HttpCallers {
-    fn caller_id(&self, request: &Extensions) -> Arc<str> {
-        caller_of(request).map_or_else(|| "".into(), id_of)
-    }
-
-    fn may_use_flow(&self, request: &Extensions, flow: &str) -> bool {
-        caller_of(request).is_some_and(|caller| caller.may_use_flow(flow))
-    }
-
-    fn may_answer(&self, request: &Extensions) -> bool {
-        caller_of(request).is_some_and(|caller| caller.rights.scopes.allow_scope(KeyScope::Answer))
-    }
-
-    async fn start_call(
-        &self,
-        request: &Extensions,
-        engine: Engine,
-        flow: &OfferedFlow,
-        input: Json,
-    ) -> Result<HeldCall, String> {
-        let folder = ServedFolder::from_path(&self.state.engines.folder);
-        let error_text = |error: trefoil_project::Error| folder.hide_folder(&error.to_string());
-        let Some(caller) = caller_of(request) else {
-            return Err("it is not known who sends this request".to_owned());
-        };
-        caller.require_scope(KeyScope::Run).map_err(|problem| problem_text(&problem))?;
-        let decided = LabelledStart::default().prepare_start(&self.state, caller, flow.flow.name()).await;
-        let prepared = match decided.map_err(|problem| problem_text(&problem))? {
-            StartDecision::New(prepared) => prepared,
-            // Only a request with an idempotency key is known.
-            StartDecision::Known(started) => return Err(format!("the run {} was started before", started.run)),
-        };
-        let ready = prepared.limit_engine(engine).prepare_run(&flow.flow).map_err(error_text)?;
-        let held = self.state.local.hold_run(prepared.apply_to(ready), input).await;
-        let (run, held) = held.map_err(error_text)?;
-        self.state.metrics.runs_started.fetch_add(1, Ordering::Relaxed);
-        Ok(HeldCall { run, held: Box::new(held), starting: Box::new(prepared) })
-    }
-}
-
-fn problem_text(problem: &Problem) -> String {
-    match &problem.help {
-        Some(help) => format!("{}: {help}", problem.detail),
-        None => problem.detail.clone(),
-    }
+/// The session is in use as long as the stream of a response.
+fn keep_used(response: Response, used: SessionUse) -> Response {
+    response.map(|body| {
+        let frames = body.into_data_stream().map(move |frame| {
+            let _ = &used;
+            frame
+        });
+        Body::from_stream(frames)
+    })
 }
