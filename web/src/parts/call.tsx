@@ -51,8 +51,8 @@ export function CallView({ call, number, of, names, label, said }: CallProps) {
             <ReusedLine from={call.reused_from} />
           ) : (
             <>
-              <span>{call.duration_ms == null ? 'not answered' : duration(call.duration_ms)}</span>
-              {effect === 'model' && !turnedAway(call) && <UsageLine usage={call.usage ?? null} />}
+              <span>{call.duration_ms == null ? (call.arriving ? 'answers now' : 'not answered') : duration(call.duration_ms)}</span>
+              {effect === 'model' && call.duration_ms != null && !turnedAway(call) && <UsageLine usage={call.usage ?? null} />}
             </>
           )}
           {call.given_by && <span class="word">{givenBy(call.given_by, effect === 'human' ? 'answered' : 'decided')}</span>}
@@ -83,6 +83,15 @@ export function CallView({ call, number, of, names, label, said }: CallProps) {
                 <Copy text={() => shown(call.answer)} what="the answer" />
               </div>
               <LongText text={shown(call.answer)} label="Answer" />
+            </div>
+          )}
+          {call.arriving && (
+            <div class="message answer arriving">
+              <div class="message-head">
+                <b class="role">answer</b>
+                <span class="legend muted">as it arrives</span>
+              </div>
+              <LongText text={call.arriving} label="Answer, as it arrives" />
             </div>
           )}
           {call.partial && (
