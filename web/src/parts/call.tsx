@@ -111,7 +111,7 @@ export function CallView({ call, number, of, names, label, said }: CallProps) {
 }
 
 /** `answered by ada, 2026-03-01 09:05:00Z, from terminal` */
-function givenBy({ name, origin, at }: Receipt, verb: string): string {
+export function givenBy({ name, origin, at }: Receipt, verb: string): string {
   const when = at.replace('T', ' ').replace(/\.\d+Z$/, 'Z');
   const from = origin === 'given before the run' ? `, ${origin}` : origin ? `, from ${inline(origin)}` : '';
   return `${verb} ${name ? `by ${inline(name)}, ` : ''}${inline(when)}${from}`;

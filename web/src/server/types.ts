@@ -141,7 +141,7 @@ export interface Plan {
 export interface StepPreview {
   key: string;
   decision: 'kept' | 'new' | 'again' | 'stopped' | 'unused' | 'later';
-  reasons?: { text?: string }[];
+  reasons?: { what?: string }[];
 }
 
 export interface ForkPreview {
