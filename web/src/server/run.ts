@@ -12,6 +12,8 @@ import type { RunDetail } from './types.ts';
 /** `live`: changes come as they happen. `lost`: they do not, and it is tried again. `over`: the run has ended, so there are none. */
 export type Connection = 'opening' | 'live' | 'lost' | 'over';
 
+/** How often the time of a run in progress moves on. */
+const TICK = 1_000;
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 8_000;
 
@@ -32,11 +34,15 @@ export class RunStore {
   #prepare: (state: State) => void;
   /** Why the server ended the stream before the run did. */
   #cut: string | null = null;
+  readonly #ticks: number;
 
   constructor(run: string, prepare: (state: State) => void) {
     this.run = run;
     this.#prepare = prepare;
     addEventListener('online', this.#again);
+    this.#ticks = setInterval(() => {
+      if (this.connection.peek() === 'live' && !document.hidden && this.#source?.pass()) void this.state.peek()?.refresh();
+    }, TICK) as unknown as number;
   }
 
   get path(): string {
@@ -89,6 +95,7 @@ export class RunStore {
 
   close() {
     this.#gone.abort();
+    clearInterval(this.#ticks);
     this.#wake?.();
     removeEventListener('online', this.#again);
     this.state.peek()?.close();

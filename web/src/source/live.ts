@@ -14,6 +14,8 @@ export class LiveSource implements TraceSource {
   /** The texts of the calls in progress, by their keys. */
   readonly #texts = new Map<string, string>();
   #before: InlineSource | null = null;
+  /** When the last of it came. */
+  #came = performance.now();
 
   constructor(trace: Trace) {
     this.#trace = trace;
@@ -27,8 +29,17 @@ export class LiveSource implements TraceSource {
     const { input, effective_input, graph } = this.#trace;
     const kept = { input, effective_input, graph: graph ?? null };
     this.#trace = { ...kept, ...changes };
+    this.#came = performance.now();
     this.#before ??= this.#inner;
     this.#inner = this.#read();
+  }
+
+  /** Time has passed. Returns whether that is seen. */
+  pass(): boolean {
+    if (this.#trace.status !== 'running') return false;
+    this.#before ??= this.#inner;
+    this.#inner = this.#read();
+    return true;
   }
 
   /** Text of an answer has arrived. */
@@ -45,7 +56,9 @@ export class LiveSource implements TraceSource {
   }
 
   #read(): InlineSource {
-    return new InlineSource({ ...this.#trace, steps: [...this.#steps.values()] });
+    const { duration_ms, status } = this.#trace;
+    const passed = status === 'running' ? Math.round(performance.now() - this.#came) : 0;
+    return new InlineSource({ ...this.#trace, duration_ms: (duration_ms ?? 0) + passed, steps: [...this.#steps.values()] });
   }
 
   carry(view: View): View {

@@ -82,7 +82,7 @@ export function RunActions({ store }: { store: RunStore }) {
         )}
         {may('run') && canFork && (
           <button type="button" class="button" aria-expanded={forks.value} onClick={() => (forks.value = !forks.value)}>
-            {(run.items?.failed ?? 0) > 0 || run.status === 'failed' ? 'Run failed parts again…' : 'Run again…'}
+            {(run.items?.failed ?? 0) > 0 ? 'Run failed items again…' : 'Run again…'}
           </button>
         )}
         {may('run') && !ended && <Twice label="Cancel" sure="End this run for good?" act={() => void cancel()} busy={busy.value} danger />}

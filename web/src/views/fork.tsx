@@ -4,6 +4,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { link } from '../links.ts';
+import { Ticks } from '../parts/status.tsx';
 import { ask, newRequestKey, NoAnswer } from '../server/api.ts';
 import { address, go } from '../server/route.ts';
 import type { ForkPreview, RunSummary, StepPreview } from '../server/types.ts';
@@ -17,12 +18,13 @@ interface ForkProps {
   close: () => void;
 }
 
-const HEADINGS: [string, StepPreview['decision'][], string][] = [
-  ['again', ['again', 'stopped'], 'run again'],
-  ['new', ['new'], 'run for the first time'],
-  ['later', ['later'], 'are decided by what runs before them'],
-  ['kept', ['kept'], 'are kept and not paid again'],
-  ['unused', ['unused'], 'are not used any more'],
+/** What becomes of calls: how it is said of one, and of several. */
+const HEADINGS: [string, StepPreview['decision'][], string, string][] = [
+  ['again', ['again', 'stopped'], 'runs again', 'run again'],
+  ['new', ['new'], 'runs for the first time', 'run for the first time'],
+  ['later', ['later'], 'depends on what runs before it', 'depend on what runs before them'],
+  ['kept', ['kept'], 'is kept and not paid again', 'are kept and not paid again'],
+  ['unused', ['unused'], 'is not used any more', 'are not used any more'],
 ];
 
 export function ForkPanel({ run, from, close }: ForkProps) {
@@ -66,9 +68,10 @@ export function ForkPanel({ run, from, close }: ForkProps) {
       {found && (
         <>
           <dl class="preview">
-            {HEADINGS.map(([name, decisions, says]) => (
-              <Decided key={name} name={name} says={says} steps={stepsOf(found, decisions)} />
-            ))}
+            {HEADINGS.map(([name, decisions, one, many]) => {
+              const steps = stepsOf(found, decisions);
+              return <Decided key={name} name={name} says={steps.length === 1 ? one : many} steps={steps} />;
+            })}
             <div class="money">
               <dt>costs</dt>
               <dd>
@@ -118,7 +121,7 @@ function Decided({ name, says, steps }: { name: string; says: string; steps: Ste
           {shown.map((step) => (
             <li key={step.key}>
               {name === 'new' ? <span>{inline(step.key)}</span> : <a href={link(step.key)}>{inline(step.key)}</a>}
-              {(step.reasons?.length ?? 0) > 0 && <span class="muted"> {brief(reasonText(step), 160)}</span>}
+              {(step.reasons?.length ?? 0) > 0 && <span class="muted"> <Ticks text={brief(reasonText(step), 160)} /></span>}
             </li>
           ))}
           {steps.length > shown.length && (

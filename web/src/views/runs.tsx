@@ -135,10 +135,10 @@ function RunRow({ run, now }: { run: RunSummary; now: number }) {
         {run.status === 'waiting' ? '' : lasted(run, now)}
         {!isEnd(run.status) && <span class="sr"> so far</span>}
       </td>
-      <td role="cell" class="c-calls" data-name="calls">
+      <td role="cell" class="c-calls" data-unit={run.calls === 1 ? 'call' : 'calls'}>
         {count(run.calls)}
       </td>
-      <td role="cell" class="c-tokens" data-name="tokens">
+      <td role="cell" class="c-tokens" data-unit="tokens">
         {count(tokens.input + tokens.output)}
         {tokens.unknown_calls > 0 && <span title={`those of ${count(tokens.unknown_calls)} calls are not known`}>+</span>}
       </td>

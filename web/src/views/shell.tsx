@@ -73,7 +73,7 @@ function Menu({ current }: { current: string }) {
     [who, current],
   );
   return (
-    <header class="bar">
+    <header class="menu">
       <a class="brand" href="#/">
         <svg viewBox="0 0 20 20" aria-hidden="true">
           <circle cx="10" cy="6" r="4" />
@@ -99,7 +99,7 @@ function Menu({ current }: { current: string }) {
       </nav>
       {may('run') && (
         <a class="button primary" href="#/start">
-          Start a run
+          Start<span> a run</span>
         </a>
       )}
       {who && who.name !== 'local' && (
