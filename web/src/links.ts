@@ -33,9 +33,9 @@ export function linksOf(run: string): Links {
 
 let current = ownTrace;
 
-/** From now on, links are those of this run; none: of the trace in the page. */
-export function setLinks(links: Links | null) {
-  current = links ?? ownTrace;
+/** From now on, links are those of this run. */
+export function setLinks(links: Links) {
+  current = links;
 }
 
 export const link = (key: string): string => current.step(key);

@@ -80,15 +80,13 @@ function FromFile({ name, set }: { name: string; set: (text: string) => void }) 
       <input
         ref={field}
         type="file"
-        class="sr"
-        tabIndex={-1}
-        aria-label={`File with the text of ${name}`}
+        hidden
         onChange={async (e) => {
           const file = e.currentTarget.files?.[0];
           if (file) set(await file.text());
         }}
       />
-      <button type="button" class="quiet" onClick={() => field.current?.click()}>
+      <button type="button" class="quiet" aria-label={`Take ${name || 'the input'} from a file`} onClick={() => field.current?.click()}>
         From a file
       </button>
     </>

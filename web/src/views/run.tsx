@@ -27,10 +27,7 @@ export function RunView({ route }: ViewProps) {
   }, [run]);
   useEffect(() => {
     void store.watch();
-    return () => {
-      store.close();
-      setLinks(null);
-    };
+    return () => store.close();
   }, [store]);
   const failed = store.failed.value;
   const state = store.state.value;
