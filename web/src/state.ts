@@ -1,7 +1,9 @@
 // What the page shows now: which step, which rows, which moment. The address holds the step, so that links, back and forward
 // work. Everything that may be watched is a signal here; nothing else keeps state that outlives a component.
 
-import { computed, effect, signal } from '@preact/signals';
+import { batch, computed, effect, signal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import { isOpenLink, link, stepIn } from './links.ts';
 import { several } from './text.ts';
 import type { Graph } from './trace.ts';
 import type { NodeState, Overview, StepDetail, TraceSource, View } from './source/types.ts';
@@ -9,11 +11,24 @@ import type { NodeState, Overview, StepDetail, TraceSource, View } from './sourc
 /** What is looked at: a step, a group's rows, or the run as a whole. */
 export type Selection = { step: string } | { run: true };
 
+/** What a page of a server adds: a trace in a file has nobody to ask and nothing to do. */
+export interface Additions {
+  /** In place of the commands for a terminal. */
+  next(): ComponentChildren;
+  /** At the end of the head of a step. */
+  step(detail: StepDetail): ComponentChildren;
+}
+
 export class State {
   readonly source: TraceSource;
-  readonly overview: Overview;
-  readonly graph: Graph | null;
-  readonly moments: number[];
+  readonly #overview;
+  readonly #graph;
+  readonly #moments;
+  additions: Additions | null = null;
+  /** Grows whenever the source has something else to say. */
+  readonly revision = signal(0);
+  /** By how many rows the chosen one has moved on its own, so that the list can stay where it is. */
+  readonly moved = signal({ rows: 0 });
 
   readonly selection = signal<Selection>({ run: true });
   /** The step that is shown in full; none while it is fetched, or where there is none of this key. */
@@ -42,7 +57,7 @@ export class State {
 
   readonly at = computed(() => {
     const moment = this.moment.value;
-    return moment === null ? null : (this.moments[moment] ?? null);
+    return moment === null ? null : (this.#moments.value[moment] ?? null);
   });
   readonly key = computed(() => {
     const selection = this.selection.value;
@@ -51,10 +66,20 @@ export class State {
 
   private constructor(source: TraceSource, overview: Overview, graph: Graph | null, moments: number[]) {
     this.source = source;
-    this.overview = overview;
-    this.graph = graph;
-    this.moments = moments;
+    this.#overview = signal(overview);
+    this.#graph = signal(graph);
+    this.#moments = signal(moments);
     this.axis.value = this.whole();
+  }
+
+  get overview(): Overview {
+    return this.#overview.value;
+  }
+  get graph(): Graph | null {
+    return this.#graph.value;
+  }
+  get moments(): number[] {
+    return this.#moments.value;
   }
 
   static async open(source: TraceSource): Promise<State> {
@@ -72,9 +97,20 @@ export class State {
   async #start() {
     this.states.value = await this.source.stateAt(null);
     this.size.value = await this.source.size(this.view.value);
-    if (!location.hash && this.overview.failed) await this.#show({ step: this.overview.failed.key });
+    if (isOpenLink(location.hash) && this.overview.failed) await this.#show({ step: this.overview.failed.key });
     else await this.#read();
-    addEventListener('hashchange', () => {
+    addEventListener('hashchange', this.#browse);
+    this.#stop = effect(() => {
+      const at = this.at.value;
+      void this.source.stateAt(at).then((states) => {
+        if (this.at.peek() === at) this.states.value = states;
+      });
+    });
+  }
+
+  #stop = () => {};
+  #byKeys = false;
+  readonly #browse = () => {
       const browsed = this.#byKeys;
       this.#byKeys = false;
       void this.#read().then(() => {
@@ -83,16 +119,54 @@ export class State {
         this.enter.value += 1;
         this.tab.value = 'step';
       });
-    });
-    effect(() => {
-      const at = this.at.value;
-      void this.source.stateAt(at).then((states) => {
-        if (this.at.peek() === at) this.states.value = states;
-      });
+  };
+
+  /** Nobody looks at it any more. */
+  close() {
+    removeEventListener('hashchange', this.#browse);
+    this.#stop();
+  }
+
+  /** The source has something else to say: what is chosen, open and in sight stays. */
+  async refresh() {
+    const key = this.key.peek();
+    const view = this.source.carry?.(this.view.peek()) ?? this.view.peek();
+    const [overview, graph, moments, states, size, detail, row] = await Promise.all([
+      this.source.overview(),
+      this.source.graph(),
+      this.source.moments(),
+      this.source.stateAt(this.at.peek()),
+      this.source.size(view),
+      key === null ? null : this.source.step(key),
+      key === null ? null : this.source.rowOf(view, key),
+    ]);
+    if (this.key.peek() !== key) return;
+    const [from, to] = this.axis.peek();
+    const isWhole = from === 0 && to === this.whole()[1];
+    batch(() => {
+      this.#overview.value = overview;
+      this.#graph.value ??= graph;
+      this.#moments.value = moments;
+      this.states.value = states;
+      this.view.value = view;
+      this.size.value = size;
+      if (isWhole) this.axis.value = this.whole();
+      if (detail) [this.detail.value, this.missing.value] = [detail, null];
+      const rows = row === null ? 0 : row - this.cursor.peek();
+      if (rows !== 0) {
+        this.cursor.value += rows;
+        this.moved.value = { rows };
+      }
+      this.revision.value += 1;
     });
   }
 
-  #byKeys = false;
+  /** Only the chosen step has something else to say. */
+  async refreshStep() {
+    const key = this.key.peek();
+    const detail = key === null ? null : await this.source.step(key);
+    if (detail && this.key.peek() === key) this.detail.value = detail;
+  }
 
   /** Shows a step; a link does the same. `browse`: without a place of its own in the history, and the keyboard stays. */
   select(key: string, browse = false) {
@@ -119,9 +193,8 @@ export class State {
   }
 
   async #read() {
-    const hash = location.hash;
-    if (!hash.startsWith('#step=')) return this.#show({ run: true });
-    const written = hash.slice('#step='.length);
+    const written = stepIn(location.hash);
+    if (written === null) return this.#show({ run: true });
     let step = written;
     try {
       step = decodeURIComponent(written);
@@ -183,5 +256,3 @@ export class State {
     await this.look({ ...this.view.peek(), toggled });
   }
 }
-
-export const link = (key: string): string => `#step=${encodeURIComponent(key)}`;

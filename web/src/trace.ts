@@ -96,6 +96,8 @@ export interface Call {
   detail?: unknown;
   answer?: unknown;
   partial?: string | null;
+  /** What has arrived of an answer that is not complete. */
+  arriving?: string | null;
   finish?: string | null;
   request_id?: string | null;
   error?: Failure | null;

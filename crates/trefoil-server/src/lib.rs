@@ -19,6 +19,7 @@ mod mcp;
 mod metrics;
 mod open_stream;
 mod openai;
+mod page;
 mod problem;
 mod request_body;
 mod request_log;

@@ -22,6 +22,7 @@ use crate::api::api_routes;
 use crate::health::{show_health, show_metrics, show_readiness};
 use crate::mcp::mcp_routes;
 use crate::openai::{openai_routes, shape_openai_error};
+use crate::page::page_routes;
 use crate::problem::{ApiResult, Problem, shape_problem};
 use crate::request_body::{check_length, discard_body};
 use crate::request_log::{RequestRecord, ResponseCode, ResponseRun};
@@ -44,6 +45,7 @@ pub fn build_router(state: AppState) -> Router {
     Router::new()
         .merge(guarded)
         .merge(agntz)
+        .merge(page_routes())
         .route("/health", get(show_health))
         .route("/ready", get(show_readiness))
         .fallback(answer_unknown)
@@ -83,6 +85,7 @@ impl ErrorForm {
         let first = path.split('/').nth(1).unwrap_or_default();
         match first {
             "v1" => Self::OpenAi,
+            "" | "assets" => Self::Unchanged,
             "api" | "mcp" | "health" | "ready" | "metrics" => Self::Problem,
             _ => Self::Agntz,
         }

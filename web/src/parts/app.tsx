@@ -3,7 +3,8 @@
 import { useSignal } from '@preact/signals';
 import { Component, type ComponentChildren } from 'preact';
 import { useRef } from 'preact/hooks';
-import { link, type State } from '../state.ts';
+import { link, runLink } from '../links.ts';
+import type { State } from '../state.ts';
 import { brief, cause, duration, inline, moment, place, several } from '../text.ts';
 import { UsageLine } from './call.tsx';
 import { Detail } from './detail.tsx';
@@ -70,7 +71,7 @@ function Top({ state }: { state: State }) {
       <div class="title">
         <Sign status={status} />
         <h1 dir="auto">
-          <a href="#run">{brief(run.flow ?? '', 80) || 'run'}</a>
+          <a href={runLink()}>{brief(run.flow ?? '', 80) || 'run'}</a>
         </h1>
         <span class={`word s-${status}`}>{WORDS[status] ?? inline(status)}</span>
         {run.partial.length > 0 && (
@@ -96,7 +97,7 @@ function Top({ state }: { state: State }) {
         </p>
       )}
       {run.error && <Lead state={state} />}
-      <Next state={state} />
+      {state.additions ? state.additions.next() : <Next state={state} />}
     </header>
   );
 }

@@ -51,8 +51,8 @@ export function CallView({ call, number, of, names, label, said }: CallProps) {
             <ReusedLine from={call.reused_from} />
           ) : (
             <>
-              <span>{call.duration_ms == null ? 'not answered' : duration(call.duration_ms)}</span>
-              {effect === 'model' && !turnedAway(call) && <UsageLine usage={call.usage ?? null} />}
+              <span>{call.duration_ms == null ? (call.arriving ? 'answers now' : 'not answered') : duration(call.duration_ms)}</span>
+              {effect === 'model' && call.duration_ms != null && !turnedAway(call) && <UsageLine usage={call.usage ?? null} />}
             </>
           )}
           {call.given_by && <span class="word">{givenBy(call.given_by, effect === 'human' ? 'answered' : 'decided')}</span>}
@@ -85,6 +85,15 @@ export function CallView({ call, number, of, names, label, said }: CallProps) {
               <LongText text={shown(call.answer)} label="Answer" />
             </div>
           )}
+          {call.arriving && (
+            <div class="message answer arriving">
+              <div class="message-head">
+                <b class="role">answer</b>
+                <span class="legend muted">as it arrives</span>
+              </div>
+              <LongText text={call.arriving} label="Answer, as it arrives" />
+            </div>
+          )}
           {call.partial && (
             <div class="message answer partial">
               <div class="message-head">
@@ -102,7 +111,7 @@ export function CallView({ call, number, of, names, label, said }: CallProps) {
 }
 
 /** `answered by ada, 2026-03-01 09:05:00Z, from terminal` */
-function givenBy({ name, origin, at }: Receipt, verb: string): string {
+export function givenBy({ name, origin, at }: Receipt, verb: string): string {
   const when = at.replace('T', ' ').replace(/\.\d+Z$/, 'Z');
   const from = origin === 'given before the run' ? `, ${origin}` : origin ? `, from ${inline(origin)}` : '';
   return `${verb} ${name ? `by ${inline(name)}, ` : ''}${inline(when)}${from}`;

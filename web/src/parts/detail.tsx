@@ -3,7 +3,8 @@
 import { Fragment } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type { StepDetail } from '../source/types.ts';
-import { link, type State } from '../state.ts';
+import { link, runLink } from '../links.ts';
+import type { State } from '../state.ts';
 import { brief, count, duration, inline, place, several, shown, visible } from '../text.ts';
 import { type Call, spentBy } from '../trace.ts';
 import { CallView, UsageLine } from './call.tsx';
@@ -23,12 +24,12 @@ export function Detail({ state }: { state: State }) {
   const enter = state.enter.value;
   useEffect(() => {
     scroller.current?.scrollTo(0, 0);
-  }, [detail, selection]);
+  }, [detail?.step.key, selection]);
   useEffect(() => {
     if (entered.current === enter) return;
     entered.current = enter;
     heading.current?.focus({ preventScroll: true });
-  }, [detail, enter]);
+  }, [detail?.step.key, enter]);
   return (
     <section class="panel detail" aria-label="Detail" ref={scroller}>
       {'run' in selection ? (
@@ -39,7 +40,7 @@ export function Detail({ state }: { state: State }) {
             No such step
           </h2>
           <p>
-            This run has no step with the key <code>{brief(missing, 200)}</code>. <a href="#run">Show the run</a>
+            This run has no step with the key <code>{brief(missing, 200)}</code>. <a href={runLink()}>Show the run</a>
           </p>
         </>
       ) : detail ? (
@@ -63,7 +64,7 @@ function StepView({ detail, state, heading }: ViewProps) {
   return (
     <>
       <nav class="crumbs" aria-label="Around this step">
-        <a href="#run">run</a>
+        <a href={runLink()}>run</a>
         {parents.map((p) => (
           <Fragment key={p.key}>
             <span aria-hidden="true">/</span>
@@ -93,6 +94,7 @@ function StepView({ detail, state, heading }: ViewProps) {
           {spent && <UsageLine usage={spent} />}
           {place(step) && <span class="place">{place(step)}</span>}
         </p>
+        {state.additions?.step(detail)}
       </header>
       {step.reason && (
         <p class="note">

@@ -1,7 +1,7 @@
 // Steps by name, and links to them.
 
 import type { StepName } from '../source/types.ts';
-import { link } from '../state.ts';
+import { link } from '../links.ts';
 import { inline } from '../text.ts';
 import { Sign, WORDS } from './status.tsx';
 

@@ -4,7 +4,7 @@
 import { useSignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
 import { type Piece, pieces, source } from '../spans.ts';
-import { link } from '../state.ts';
+import { link, runLink } from '../links.ts';
 import { count, inline, several, visible } from '../text.ts';
 import type { Message } from '../trace.ts';
 import { Card } from './card.tsx';
@@ -122,7 +122,7 @@ export function Prompt({ message, names, id }: { message: Message; names: Names;
           }
           if (span?.from === 'input') {
             return (
-              <a key={index} {...common} href="#run">
+              <a key={index} {...common} href={runLink()}>
                 {visible(text)}
               </a>
             );

@@ -1,7 +1,8 @@
 // A line of the list: name, times, tokens.
 
 import type { Row } from '../source/types.ts';
-import { link, type State } from '../state.ts';
+import { link } from '../links.ts';
+import type { State } from '../state.ts';
 import { count, duration, inline, several } from '../text.ts';
 import { type Axis, where } from './axis.ts';
 import { handled, Sign, WORDS } from './status.tsx';

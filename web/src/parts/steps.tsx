@@ -112,6 +112,7 @@ function Grid({ state }: { state: State }) {
   // The rows in sight, and the one that has the keyboard wherever it is.
   useSignalEffect(() => {
     const view = state.view.value;
+    void state.revision.value;
     const all = state.size.value.rows;
     const at = Math.min(state.cursor.value, all - 1);
     const from = Math.max(0, Math.floor(top.value / height.current) - OVER);
@@ -135,6 +136,15 @@ function Grid({ state }: { state: State }) {
     }
     top.value = element.scrollTop;
   };
+
+  // Rows came before the chosen one: what is in sight stays.
+  useSignalEffect(() => {
+    const { rows: by } = state.moved.value;
+    const element = scroller.current;
+    if (by === 0 || !element || element.scrollTop === 0) return;
+    element.scrollTop += by * height.current;
+    top.value = element.scrollTop;
+  });
 
   useSignalEffect(() => {
     const wanted = state.wanted.value;

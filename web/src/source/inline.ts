@@ -50,6 +50,12 @@ export class InlineSource implements TraceSource {
     return overview;
   }
 
+  /** Whether a row is open as long as nobody says otherwise. */
+  opensAtFirst(id: string): boolean | null {
+    const branch = this.#tree.byId.get(id);
+    return branch ? openAtFirst(branch) : null;
+  }
+
   async graph(): Promise<Graph | null> {
     const graph = this.#trace.graph;
     return graph && Array.isArray(graph.nodes) && graph.nodes.length > 0 ? graph : null;

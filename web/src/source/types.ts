@@ -101,6 +101,8 @@ export interface NodeState {
 }
 
 export interface TraceSource {
+  /** Of a source that grows: the view in which what somebody has opened or closed is still so. */
+  carry?(view: View): View;
   overview(): Promise<Overview>;
   graph(): Promise<Graph | null>;
   /** How many rows a view has, and how many steps matched. */

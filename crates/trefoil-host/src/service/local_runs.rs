@@ -79,6 +79,11 @@ impl LocalRuns {
         lock(&self.held).switches.len()
     }
 
+    /// Whether a run is in progress here.
+    pub fn drives_run(&self, run: &str) -> bool {
+        lock(&self.held).switches.contains_key(run)
+    }
+
     /// Asks a run to end, if it is in progress here, and returns whether it is. It ends sooner than one that another process asks to.
     pub fn request_cancel(&self, run: &str) -> bool {
         let held = lock(&self.held);

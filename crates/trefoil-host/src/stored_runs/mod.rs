@@ -106,7 +106,11 @@ impl Runs {
         Ok(self.follow_stored(stored))
     }
     pub(crate) fn follow_stored(&self, stored: StoredRun) -> RunFollower {
-        RunFollower::new(self.store.clone(), stored)
+        RunFollower::new(self.store.clone(), stored, false)
+    }
+    /// The events of a run as [`Self::follow_run`] has them, and prompts say where each part of them comes from.
+    pub fn follow_with_provenance(&self, stored: StoredRun) -> RunFollower {
+        RunFollower::new(self.store.clone(), stored, true)
     }
     /// Answers a question of a run, or of a run that one of its tools has started. The answer is for the question as it
     /// is asked now: the first one counts. The process that drives the run continues with it; if there is none, the run

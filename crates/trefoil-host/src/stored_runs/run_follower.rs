@@ -22,10 +22,11 @@ pub struct RunFollower {
 }
 
 impl RunFollower {
-    pub(super) fn new(store: Arc<dyn Store>, stored: StoredRun) -> Self {
+    pub(super) fn new(store: Arc<dyn Store>, stored: StoredRun, has_provenance: bool) -> Self {
         let (sender, events) = mpsc::unbounded_channel();
+        let sender = EventSender { sender, has_provenance };
         let reading = async move {
-            let sent = history_of(store, &stored, Arc::new(EventSender(sender)), true).await;
+            let sent = history_of(store, &stored, Arc::new(sender), true).await;
             sent.map(drop).map_err(|error| UnreadableRun::of_journal(error, &stored))
         };
         Self { events, reading: Some(Box::pin(reading)) }
@@ -53,13 +54,19 @@ impl RunFollower {
 }
 
 /// Sends events to whoever follows. Whoever has left needs none.
-struct EventSender(mpsc::UnboundedSender<Event>);
+struct EventSender {
+    sender: mpsc::UnboundedSender<Event>,
+    has_provenance: bool,
+}
 
 impl EventSink for EventSender {
+    fn wants_provenance(&self) -> bool {
+        self.has_provenance
+    }
     fn receive_event(&self, event: &Event) {
         self.receive_owned(event.clone());
     }
     fn receive_owned(&self, event: Event) {
-        let _ = self.0.send(event);
+        let _ = self.sender.send(event);
     }
 }

@@ -1,5 +1,7 @@
 //! The API of Trefoil: `/api/v1`.
 
+mod arriving_text;
+mod callers;
 mod event_stream;
 mod flows;
 mod keyed_request;
@@ -11,7 +13,9 @@ mod run_actions;
 mod run_forks;
 mod run_list;
 mod run_start;
+mod run_traces;
 mod secrets;
+mod trace_stream;
 mod types;
 mod url_query;
 
@@ -61,6 +65,7 @@ impl ListedRoutes {
         const DELETE: Method = Method::DELETE;
         Self::default()
             .add(GET, "/openapi.json", openapi::openapi_document)
+            .add(GET, "/me", callers::show_caller)
             .add(GET, "/flows", flows::list_flows)
             .add(GET, "/flows/{flow}", flows::show_flow)
             .add(GET, "/flows/{flow}/schema", flows::flow_schema)
@@ -79,8 +84,8 @@ impl ListedRoutes {
             .add(POST, "/runs", run_start::start_run)
             .add(GET, "/runs/{run}", run_list::show_run)
             .add(DELETE, "/runs/{run}", run_actions::delete_run)
-            .add(GET, "/runs/{run}/state", run_list::run_state)
-            .add(GET, "/runs/{run}/trace", run_list::run_trace)
+            .add(GET, "/runs/{run}/state", run_traces::run_state)
+            .add(GET, "/runs/{run}/trace", run_traces::run_trace)
             .add(GET, "/runs/{run}/events", event_stream::run_events)
             .add(POST, "/runs/{run}/answers", run_actions::answer_question)
             .add(POST, "/runs/{run}/cancel", run_actions::cancel_run)

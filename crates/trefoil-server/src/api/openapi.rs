@@ -8,7 +8,7 @@ use utoipa::openapi::{Components, Content, Ref, RefOr, Response};
 use utoipa::{Modify, OpenApi};
 
 use super::published_schemas::{RunTrace, add_published};
-use super::{event_stream, flows, keys, questions, run_actions, run_forks, run_list, run_start, secrets};
+use super::{callers, event_stream, flows, keys, questions, run_actions, run_forks, run_list, run_start, run_traces, secrets};
 use crate::problem::Problem;
 
 #[derive(OpenApi)]
@@ -18,6 +18,7 @@ use crate::problem::Problem;
     components(schemas(Problem, RunTrace)),
     paths(
         openapi_document,
+        callers::show_caller,
         flows::list_flows,
         flows::show_flow,
         flows::flow_schema,
@@ -26,8 +27,8 @@ use crate::problem::Problem;
         flows::flow_graph,
         run_list::list_runs,
         run_list::show_run,
-        run_list::run_state,
-        run_list::run_trace,
+        run_traces::run_state,
+        run_traces::run_trace,
         run_start::start_run,
         event_stream::run_events,
         run_actions::answer_question,

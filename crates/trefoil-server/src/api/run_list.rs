@@ -1,23 +1,16 @@
 //! Lists of runs, and single runs: how they stand, what they wait for, what came of them.
 
-use std::sync::Arc;
-
 use axum::Extension;
 use axum::Json as JsonResponse;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value as Json};
-use trefoil_host::durable::{StoredRun, read_outcome, with_called_usage};
+use serde_json::Map;
+use trefoil_host::durable::{read_outcome, with_called_usage};
 use trefoil_host::stored_runs::{parse_moment, waiting_steps};
-use trefoil_host::{AnswersFrom, run_about};
-use trefoil_runtime::locks::lock;
-use trefoil_runtime::{Event, EventSink};
 use trefoil_store::{Content, Record, RunCursor, RunFilter, Status};
 use trefoil_view::run_view::OpenWait;
-use trefoil_view::trace::TraceSink;
 use utoipa::{IntoParams, ToSchema};
 
-use super::published_schemas::RunTrace;
 use super::types::{RunDetail, RunSummary};
 use super::url_query::{LabelParam, LabelledQuery};
 use crate::access::{Caller, KeyScope};
@@ -149,71 +142,4 @@ pub async fn show_run(
     caller.require_scope(KeyScope::Read)?;
     let record = state.find_run(&caller, &run).await?;
     Ok(JsonResponse(run_detail(&state, record).await?))
-}
-
-/// Which state of a run.
-#[derive(Debug, Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-#[serde(deny_unknown_fields)]
-pub struct RunStateQuery {
-    /// The number of the last event that counts; absent: all of them.
-    pub event: Option<u64>,
-}
-
-/// Collects the trace of a run up to an event.
-struct TraceUntil {
-    trace: TraceSink,
-    last: Option<u64>,
-    seen: std::sync::Mutex<Option<u64>>,
-}
-
-impl EventSink for TraceUntil {
-    fn wants_provenance(&self) -> bool {
-        true
-    }
-    fn receive_event(&self, event: &Event) {
-        if matches!(self.last, Some(last) if event.seq > last) {
-            return;
-        }
-        *lock(&self.seen) = Some(event.seq);
-        self.trace.receive_event(event);
-    }
-}
-
-async fn read_trace(state: &AppState, record: Record, last: Option<u64>) -> ApiResult<Json> {
-    let (shared, run) = (state.clone(), record.run.clone());
-    let read = move || async move {
-        let state = shared;
-        let stored = StoredRun::read_run(&**state.store(), &run).await?;
-        let sink = Arc::new(TraceUntil { trace: TraceSink::default(), last, seen: std::sync::Mutex::default() });
-        state.runs.send_events(&run, sink.clone()).await?;
-        let subject = run_about(stored.flow.loaded_target(), &AnswersFrom::of_stored(&stored.current_start().answers));
-        Ok(sink.trace.trace().to_json(&subject))
-    };
-    state.replay_run(&record, read).await
-}
-
-/// The state of a run after an event: its steps with their states, inputs and results.
-#[utoipa::path(get, path = "/api/v1/runs/{run}/state", tag = "runs", params(("run" = String, Path), RunStateQuery), responses((status = 200, body = RunTrace), (status = 410, body = Problem, description = "The store has removed the content of the run")))]
-pub async fn run_state(
-    State(state): State<AppState>,
-    Extension(caller): Extension<Caller>,
-    Path(run): Path<String>,
-    Query(query): Query<RunStateQuery>,
-) -> ApiResult<JsonResponse<Json>> {
-    caller.require_scope(KeyScope::Read)?;
-    let record = state.find_run(&caller, &run).await?;
-    Ok(JsonResponse(read_trace(&state, record, query.event).await?))
-}
-
-/// The trace of a run: every step with its prompts, answers, usage and times.
-#[utoipa::path(get, path = "/api/v1/runs/{run}/trace", tag = "runs", params(("run" = String, Path)), responses((status = 200, body = RunTrace), (status = 410, body = Problem, description = "The store has removed the content of the run")))]
-pub async fn run_trace(
-    State(state): State<AppState>,
-    Extension(caller): Extension<Caller>,
-    Path(run): Path<String>,
-) -> ApiResult<JsonResponse<Json>> {
-    caller.require_scope(KeyScope::Read)?;
-    let record = state.find_run(&caller, &run).await?;
-    Ok(JsonResponse(read_trace(&state, record, None).await?))
 }

@@ -13,6 +13,7 @@ async fn every_operation_of_the_description_succeeds_as_it_says() {
     let document = server.api("GET", "/openapi.json").await.json();
     assert_eq!(document, trefoil_server::describe_api());
 
+    assert_eq!(server.api("GET", "/me").await.status, 200);
     for path in ["", "/article", "/article/schema", "/article/checks", "/article/plan", "/article/graph"] {
         assert_eq!(server.api("GET", &format!("/flows{path}")).await.status, 200, "{path}");
     }

@@ -9,5 +9,6 @@ mod mcp;
 mod openai;
 mod openai_requests;
 mod openai_streams;
+mod page;
 mod repeated_requests;
 mod test_server;

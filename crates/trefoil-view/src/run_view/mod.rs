@@ -301,6 +301,25 @@ impl RunView {
         self.steps.iter().map(|(number, step)| (*number, &**step))
     }
 
+    /// The numbers of the steps and items that are not as they were in an earlier picture of the same run, with those around them, of
+    /// which a view may say something about what is inside.
+    pub fn changed_steps(&self, before: &Self) -> BTreeSet<usize> {
+        let mut changed = BTreeSet::new();
+        for (number, step) in &self.steps {
+            // A step that nobody changed is shared with the earlier picture.
+            if matches!(before.steps.get(number), Some(known) if Arc::ptr_eq(known, step)) {
+                continue;
+            }
+            let mut around = Some(*number);
+            while let Some(number) = around
+                && changed.insert(number)
+            {
+                around = self.step_by_number(number).and_then(|step| step.parent);
+            }
+        }
+        changed
+    }
+
     /// A step or item by its number.
     pub fn step_by_number(&self, number: usize) -> Option<&StepView> {
         self.steps.get(&number).map(|step| &**step)

@@ -16,8 +16,67 @@ use crate::run_view::{CallView, RunView, StepState, StepView};
 
 /// The contents of a trace file.
 pub(super) fn trace_json(trace: &Trace, about: &TraceSubject) -> Value {
-    let files = &about.files;
     let view = &trace.view;
+    let tree = StepTree::of_view(view, about);
+    let mut all = run_members(trace, about);
+    let chosen: Vec<bool> = vec![true; tree.own.len()];
+    put_before(&mut all, "output", "input", json!(view.input));
+    put_before(&mut all, "output", "effective_input", json!(view.effective_input));
+    put_before(&mut all, "warnings", "steps", steps(trace, &about.files, &tree, &chosen).into());
+    let graph = graph::graph_json(&about.graph, &tree.own, &tree.shown);
+    let after_warnings = all.keys().position(|name| name == "warnings").map_or(all.len(), |at| at + 1);
+    all.shift_insert(after_warnings, "graph".to_owned(), graph);
+    Value::Object(all)
+}
+
+/// What has changed since an earlier trace of the same run.
+pub(super) fn changes_json(trace: &Trace, about: &TraceSubject, before: &Trace) -> Value {
+    let tree = StepTree::of_view(&trace.view, about);
+    let changed = trace.view.changed_steps(&before.view);
+    // What is said of an open step depends on how the run stands.
+    let is_same = trace.status() == before.status();
+    let mut chosen = Vec::with_capacity(tree.own.len());
+    for (number, step) in tree.numbers.iter().zip(&tree.own) {
+        chosen.push(changed.contains(number) || (!is_same && step.state.is_running()));
+    }
+    let mut all = run_members(trace, about);
+    put_before(&mut all, "warnings", "steps", steps(trace, &about.files, &tree, &chosen).into());
+    Value::Object(all)
+}
+
+/// Puts a member before another one.
+fn put_before(all: &mut Map<String, Value>, before: &str, name: &str, value: Value) {
+    let position = all.keys().position(|known| known == before).unwrap_or(all.len());
+    all.shift_insert(position, name.to_owned(), value);
+}
+
+/// The steps of a trace, each with the index of the step around it, and with what shows it in the graph.
+struct StepTree<'v> {
+    numbers: Vec<usize>,
+    own: Vec<&'v StepView>,
+    parents: Vec<Option<usize>>,
+    shown: StepShapes,
+}
+
+impl<'v> StepTree<'v> {
+    fn of_view(view: &'v RunView, about: &TraceSubject) -> Self {
+        let own_steps = view.numbered_steps().filter(|(_, step)| !step.is_item);
+        let (numbers, own): (Vec<usize>, Vec<&StepView>) = own_steps.unzip();
+        let mut parents: Vec<Option<usize>> = Vec::with_capacity(own.len());
+        for step in &own {
+            parents.push(match parent(step, view) {
+                Some(number) => numbers.binary_search(&number).ok(),
+                None => None,
+            });
+        }
+        let shown = graph::find_step_shapes(&about.graph, &own, &parents);
+        Self { numbers, own, parents, shown }
+    }
+}
+
+/// What a trace says of the run as a whole, but for its input.
+fn run_members(trace: &Trace, about: &TraceSubject) -> Map<String, Value> {
+    let (view, files) = (&trace.view, &about.files);
     let (output, why) = match &view.end {
         Some(end) => (end.output.as_ref(), end.error.as_ref()),
         None => (None, None),
@@ -27,16 +86,7 @@ pub(super) fn trace_json(trace: &Trace, about: &TraceSubject) -> Value {
         (None, Some((usage, calls, duration_ms))) => (Some(usage), Some(calls), Some(duration_ms)),
         (None, None) => (None, None, None),
     };
-    let (numbers, own): (Vec<usize>, Vec<&StepView>) = view.numbered_steps().filter(|(_, step)| !step.is_item).unzip();
-    let mut parents: Vec<Option<usize>> = Vec::with_capacity(own.len());
-    for step in &own {
-        parents.push(match parent(step, view) {
-            Some(number) => numbers.binary_search(&number).ok(),
-            None => None,
-        });
-    }
-    let shown = graph::find_step_shapes(&about.graph, &own, &parents);
-    let mut all = json!({
+    let all = json!({
         "version": 2,
         "run": view.run,
         "flow": view.flow,
@@ -49,44 +99,37 @@ pub(super) fn trace_json(trace: &Trace, about: &TraceSubject) -> Value {
         "sources": about.sources_json(),
         "answers_from": about.answers_from,
         "placeholder": about.placeholder,
-        "input": view.input,
-        "effective_input": view.effective_input,
         "output": output,
         "error": why.map(|why| error_of_run(why, trace.called.as_ref(), files)),
         "usage": usage,
         "calls": calls,
-        "steps": steps(trace, files, &own, &parents, &shown),
         "warnings": view.warnings,
-        "graph": graph::graph_json(&about.graph, &own, &shown),
     });
-    if let Some(members) = all.as_object_mut() {
-        if let Some(base) = &trace.base {
-            members.insert("base".to_owned(), json!(base));
-        }
-        if let Some(items) = view.failed_items() {
-            members.insert("items".to_owned(), json!(items));
-        }
-        if view.is_suspended {
-            view.open.add_to(members);
-        }
-        if !trace.next.is_empty() {
-            members.insert("next".to_owned(), json!(trace.next));
-        }
+    let Value::Object(mut members) = all else { return Map::new() };
+    if let Some(base) = &trace.base {
+        members.insert("base".to_owned(), json!(base));
     }
-    all
+    if let Some(items) = view.failed_items() {
+        members.insert("items".to_owned(), json!(items));
+    }
+    if view.is_suspended {
+        view.open.add_to(&mut members);
+    }
+    if !trace.next.is_empty() {
+        members.insert("next".to_owned(), json!(trace.next));
+    }
+    members
 }
 
-/// The steps, each with the step around it, and with the box or frame that shows it.
-fn steps(
-    trace: &Trace,
-    files: &SourceFiles,
-    own: &[&StepView],
-    parents: &[Option<usize>],
-    shown: &StepShapes,
-) -> Vec<Value> {
+/// The chosen steps, each with the step around it, and with the box or frame that shows it.
+fn steps(trace: &Trace, files: &SourceFiles, tree: &StepTree<'_>, chosen: &[bool]) -> Vec<Value> {
+    let StepTree { own, parents, shown, .. } = tree;
     let kept = find_kept_steps(own, parents);
-    let mut steps = Vec::with_capacity(own.len());
-    for (index, one) in own.iter().enumerate() {
+    let mut steps = Vec::new();
+    for ((index, one), is_chosen) in own.iter().enumerate().zip(chosen) {
+        if !is_chosen {
+            continue;
+        }
         // In a run that only waits, so does each step around what it waits for.
         let is_waiting = one.state.is_running() && trace.status() == RunStatus::Waiting;
         let state = if is_waiting { StepState::Waiting } else { one.state };

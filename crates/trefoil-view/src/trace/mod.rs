@@ -68,10 +68,7 @@ impl TraceSink {
 
     /// The events were those of a stored run that has not ended, and that stands like this.
     pub fn set_standing(&self, status: RunStatus, wait: OpenWait, usage: Usage, calls: u64) {
-        let mut trace = self.lock_trace();
-        trace.view.set_standing(status, wait);
-        trace.standing = Some(status);
-        trace.so_far = Some((usage, calls, trace.view.at_ms));
+        self.lock_trace().set_standing(status, wait, (usage, calls));
     }
 
     /// Warnings that are no events of the run.
@@ -81,7 +78,7 @@ impl TraceSink {
 
     /// The run reuses results of an earlier one.
     pub fn set_reused_run(&self, base: Option<&str>) {
-        self.lock_trace().base = base.map(str::to_owned);
+        self.lock_trace().set_reused_run(base);
     }
 
     /// What can be done with the run next.
@@ -116,6 +113,29 @@ impl Trace {
             Some(standing) if self.view.end.is_none() => standing,
             _ => self.view.status(),
         }
+    }
+
+    /// The events were those of a stored run that has not ended, and that stands like this. `spent`: its usage and model calls so far.
+    pub fn set_standing(&mut self, status: RunStatus, wait: OpenWait, (usage, calls): (Usage, u64)) {
+        self.view.set_standing(status, wait);
+        self.standing = Some(status);
+        self.so_far = Some((usage, calls, self.view.at_ms));
+    }
+
+    /// The run has failed because one that it called has.
+    pub fn set_called_failure(&mut self, called: Option<CalledFailure>) {
+        self.called = called;
+    }
+
+    /// The run reuses results of an earlier one.
+    pub fn set_reused_run(&mut self, base: Option<&str>) {
+        self.base = base.map(str::to_owned);
+    }
+
+    /// What has changed since an earlier trace of the same run, as a trace: with the steps that are not as they were, and without what
+    /// never changes (input, files, graph).
+    pub fn changes_to_json(&self, about: &TraceSubject, before: &Self) -> serde_json::Value {
+        json::changes_json(self, about, before)
     }
 
     /// The trace as JSON.

@@ -4,6 +4,8 @@
 //! only inserts a trace. The data is untrusted: it is in the page as JSON that no text in it can end, and the page's
 //! policy only allows its own script, identified by its hash.
 
+pub mod served;
+
 use serde_json::Value;
 
 /// The page without a trace. `<!--title-->` and `<!--trace-->` mark where its title and data are inserted.

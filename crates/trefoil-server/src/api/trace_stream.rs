@@ -1,0 +1,190 @@
+//! The trace of a run as a stream, for pages that show it while it goes on: the picture is kept here, and a client gets only the steps
+//! that are not as they were. Nothing grows with the number of events.
+
+use std::time::Duration;
+
+use axum::response::Response;
+use serde_json::Value as Json;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+use trefoil_host::durable::StoredRun;
+use trefoil_host::stored_runs::RunFollower;
+use trefoil_runtime::Event;
+use trefoil_store::{Record, StoreError};
+use trefoil_view::trace::{Trace, TraceSubject};
+
+use super::arriving_text::ArrivingText;
+use super::run_traces::{subject_of, tell_standing};
+use crate::access::Caller;
+use crate::open_stream::OpenStream;
+use crate::problem::{ApiResult, Problem};
+use crate::sse::{FrameSender, open_stream};
+use crate::state::AppState;
+
+/// Time between two frames.
+const PAUSE: Duration = Duration::from_millis(250);
+/// Events that are in the journal already come together: so long without one, and they are all there.
+const SETTLED: Duration = Duration::from_millis(20);
+/// How often it is looked whether the run stands as before: its process may have ended, which is no event.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// A stream of the trace of a run. `after`: the client has what there was with this event.
+///
+/// # Errors
+///
+/// The run cannot be read.
+pub async fn stream_trace(
+    state: &AppState,
+    caller: &Caller,
+    run: &str,
+    after: Option<u64>,
+) -> ApiResult<Response> {
+    let stored = StoredRun::read_run(&**state.store(), run).await?;
+    let (frames, response) = open_stream(OpenStream::new(state, caller));
+    let watch = TraceWatch {
+        state: state.clone(),
+        run: run.to_owned(),
+        about: subject_of(&stored),
+        follower: state.runs.follow_with_provenance(stored),
+        after,
+        now: Trace::default(),
+        last: None,
+        sent: None,
+        has_news: true,
+    };
+    let mut stopping = state.stopping.clone();
+    tokio::spawn(async move {
+        tokio::select! {
+            () = watch.send_frames(&frames) => {}
+            () = frames.wait_closed() => {}
+            _ = stopping.wait_for(|stopping| *stopping) => {}
+        }
+    });
+    Ok(response)
+}
+
+/// The picture of a run, and what its client has of it.
+struct TraceWatch {
+    state: AppState,
+    run: String,
+    about: TraceSubject,
+    follower: RunFollower,
+    /// The client has what there was with this event, until it is reached here.
+    after: Option<u64>,
+    now: Trace,
+    /// The number of the last event.
+    last: Option<u64>,
+    /// What the client has, and how the run stood.
+    sent: Option<Trace>,
+    /// Whether there is something that the client does not have.
+    has_news: bool,
+}
+
+/// Whether a stream goes on.
+type StreamResult = Result<(), Option<Problem>>;
+
+impl TraceWatch {
+    async fn send_frames(mut self, frames: &FrameSender) {
+        let Err(Some(problem)) = self.follow_run(frames).await else { return };
+        let text = serde_json::to_string(&problem).unwrap_or_default();
+        frames.send_frame(None, "stream_error", &text).await;
+    }
+
+    async fn follow_run(&mut self, frames: &FrameSender) -> StreamResult {
+        let mut text = ArrivingText::new(&self.state, &self.run);
+        let mut look = interval(LOOK);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut earliest = Instant::now();
+        let mut due: Option<Instant> = None;
+        loop {
+            let wake = due.unwrap_or(earliest);
+            tokio::select! {
+                event = self.follower.next_event() => match event {
+                    Ok(Some(event)) => {
+                        self.take_event(&event);
+                        due = Some(earliest.max(Instant::now() + SETTLED));
+                    }
+                    Ok(None) => return self.send_trace(frames, true).await,
+                    Err(error) => return Err(Some(Problem::of_stream(&error))),
+                },
+                () = sleep_until(wake), if due.is_some() => {
+                    if self.has_news {
+                        self.send_trace(frames, false).await?;
+                    }
+                    send_text(frames, &mut text).await?;
+                    (earliest, due) = (Instant::now() + PAUSE, None);
+                }
+                () = text.await_text() => due = Some(due.unwrap_or(earliest).max(earliest)),
+                _ = look.tick() => {
+                    text.look_again(&self.state, &self.run);
+                    if self.stands_otherwise().await? {
+                        self.has_news = true;
+                        due = Some(due.unwrap_or(earliest));
+                    }
+                }
+            }
+        }
+    }
+
+    fn take_event(&mut self, event: &Event) {
+        if let Some(after) = self.after
+            && event.seq > after
+        {
+            // What the client has: everything before this event.
+            (self.sent, self.after) = (Some(self.now.clone()), None);
+        }
+        self.now.view.apply_event(event);
+        self.last = Some(event.seq);
+        self.has_news = true;
+    }
+
+    async fn read_record(&mut self) -> Result<Record, Option<Problem>> {
+        let record = self.state.runs.record(&self.run).await;
+        record.map_err(|error| match error {
+            trefoil_project::Error::Store(StoreError::NoRun { .. }) => Some(Problem::unknown_run(&self.run)),
+            other => Some(Problem::of_stream(&other)),
+        })
+    }
+
+    /// Whether the run stands otherwise than the client knows, without an event that says so.
+    async fn stands_otherwise(&mut self) -> Result<bool, Option<Problem>> {
+        let Some(known) = self.sent.as_ref().map(Trace::status) else { return Ok(false) };
+        let record = self.read_record().await?;
+        Ok(!record.status.is_end() && known != record.status)
+    }
+
+    /// Sends what the client does not have. `is_end`: there will be no more.
+    async fn send_trace(&mut self, frames: &FrameSender, is_end: bool) -> StreamResult {
+        if let Some(after) = self.after {
+            if self.last < Some(after) && !is_end {
+                // Still before what the client has.
+                return Ok(());
+            }
+            (self.sent, self.after) = (Some(self.now.clone()), None);
+        }
+        let record = self.read_record().await?;
+        let mut trace = self.now.clone();
+        if !record.status.is_end() || is_end {
+            tell_standing(&self.state, &mut trace, &record).await;
+        }
+        let (name, json) = match &self.sent {
+            None => ("trace", trace.to_json(&self.about)),
+            Some(sent) => ("changes", trace.changes_to_json(&self.about, sent)),
+        };
+        (self.sent, self.has_news) = (Some(trace), false);
+        send_json(frames, self.last, name, &json).await
+    }
+}
+
+async fn send_text(frames: &FrameSender, text: &mut ArrivingText) -> StreamResult {
+    for part in text.take_parts() {
+        send_json(frames, None, "text", &part).await?;
+    }
+    Ok(())
+}
+
+async fn send_json(frames: &FrameSender, id: Option<u64>, name: &str, json: &Json) -> StreamResult {
+    match frames.send_frame(id, name, &json.to_string()).await {
+        true => Ok(()),
+        false => Err(None),
+    }
+}

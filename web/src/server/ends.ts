@@ -1,0 +1,2 @@
+/** Whether a run with this status has ended. */
+export const isEnd = (status: string): boolean => status === 'completed' || status === 'failed' || status === 'cancelled';

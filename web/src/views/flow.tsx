@@ -1,0 +1,183 @@
+// One flow: its graph, what the checks say of it, what it costs, what it takes, and its last runs.
+
+import { useSignal } from '@preact/signals';
+import { Fragment } from 'preact';
+import { useEffect } from 'preact/hooks';
+import { LongText } from '../parts/longtext.tsx';
+import { Ticks } from '../parts/status.tsx';
+import { ask, may, send } from '../server/api.ts';
+import { useRepeated } from '../server/repeat.ts';
+import { address } from '../server/route.ts';
+import type { Finding, FlowDetail, Plan, PlanStep, RunList, RunSummary } from '../server/types.ts';
+import { brief, inline, place, shown } from '../text.ts';
+import { atMost, Empty, Failed, Findings, useNow } from './common.tsx';
+import type { ViewProps } from './list.ts';
+import { RunTable } from './runs.tsx';
+
+interface Checks {
+  findings: Finding[];
+  edit?: Finding[];
+}
+
+export function FlowView({ route }: ViewProps) {
+  const name = route.path[1] ?? '';
+  const path = `/flows/${encodeURIComponent(name)}`;
+  const flow = useSignal<FlowDetail | null>(null);
+  const checks = useSignal<Checks | null>(null);
+  const plan = useSignal<Plan | null>(null);
+  const graph = useSignal<string | null>(null);
+  const runs = useSignal<RunSummary[] | null>(null);
+  const failed = useSignal<unknown>(null);
+  const now = useNow(1_000);
+  useEffect(() => {
+    const fail = (why: unknown) => (failed.value = why);
+    ask<Plan>(`${path}/plan`).then((got) => (plan.value = got), fail);
+    send(`${path}/graph`)
+      .then((response) => response.text())
+      .then((text) => (graph.value = `data:image/svg+xml,${encodeURIComponent(text)}`), fail);
+  }, []);
+  useRepeated(
+    async (signal) => {
+      try {
+        const [one, found, list] = await Promise.all([
+          ask<FlowDetail>(path, { signal }),
+          ask<Checks>(`${path}/checks`, { signal }),
+          ask<RunList>(`/runs?limit=10&flow=${encodeURIComponent(name)}`, { signal }),
+        ]);
+        [flow.value, checks.value, runs.value, failed.value] = [one, found, list.runs, null];
+      } catch (why) {
+        if (!signal.aborted) failed.value = why;
+      }
+    },
+    4_000,
+    [],
+  );
+  const one = flow.value;
+  return (
+    <main class="page flow">
+      <h1>
+        {brief(name, 80)} {one && <span class="muted">{inline(one.dialect)}</span>}
+        <span class="space" />
+        {may('run') && one && one.state !== 'blocked' && (
+          <a class="button primary" href={address(['start', name])}>
+            Start
+          </a>
+        )}
+      </h1>
+      {one?.description && <p dir="auto">{brief(one.description, 600)}</p>}
+      {one && <p class="place muted">{inline(one.target)}</p>}
+      <Failed why={failed.value} />
+      {one?.blocked_by && (
+        <p class="fault" dir="auto">
+          It cannot run now: <Ticks text={brief(one.blocked_by, 600)} />
+        </p>
+      )}
+      {graph.value && (
+        <section class="block" aria-label="Graph">
+          <h2>Graph</h2>
+          <div class="picture" tabIndex={0} role="group" aria-label="Graph, which can be scrolled">
+            <img src={graph.value} alt={`The steps of ${inline(name)} and how they follow each other; the plan lists them as text`} />
+          </div>
+        </section>
+      )}
+      {checks.value && <ChecksPart checks={checks.value} />}
+      {plan.value && <PlanPart plan={plan.value} />}
+      {one && (
+        <section class="block">
+          <h2>Input</h2>
+          <LongText text={shown(one.input_schema)} label="Schema of the input" />
+          {one.output_schema && (
+            <>
+              <h2>Result</h2>
+              <LongText text={shown(one.output_schema)} label="Schema of the result" />
+            </>
+          )}
+        </section>
+      )}
+      <section class="block">
+        <h2>
+          Last runs <a href={address([], { flow: name })}>all</a>
+        </h2>
+        {runs.value?.length === 0 && <Empty title="No run of this flow yet">{may('run') && <a href={address(['start', name])}>Start one</a>}</Empty>}
+        {(runs.value?.length ?? 0) > 0 && <RunTable runs={runs.value ?? []} now={now} label="Last runs" />}
+      </section>
+    </main>
+  );
+}
+
+function ChecksPart({ checks }: { checks: Checks }) {
+  return (
+    <section class="block">
+      <h2>Checks</h2>
+      {checks.edit && (
+        <>
+          <p class="fault">The files as they are now do not load. The last version that did runs.</p>
+          <Findings all={checks.edit} />
+        </>
+      )}
+      {checks.findings.length > 0 ? <Findings all={checks.findings} /> : !checks.edit && <p class="muted">Nothing to report.</p>}
+    </section>
+  );
+}
+
+function PlanPart({ plan }: { plan: Plan }) {
+  const { cost, calls } = plan;
+  return (
+    <section class="block">
+      <h2>Plan</h2>
+      <dl class="wide">
+        <dt>cost</dt>
+        <dd>
+          <b>{atMost(cost)}</b>
+          {cost.expected && <span>, {cost.expected.text} on average so far</span>}
+        </dd>
+        <dt>calls</dt>
+        <dd>
+          {Object.entries(calls)
+            .filter(([, n]) => n.text !== '0')
+            .map(([kind, n]) => `${n.at_most === null ? '' : 'at most '}${n.text} ${kind}`)
+            .join(', ') || 'none'}
+        </dd>
+        {plan.models.map((model) => (
+          <Fragment key={model.model}>
+            <dt>model</dt>
+            <dd>
+              {inline(model.model)} <span class="muted">×{model.calls.text}</span>
+            </dd>
+          </Fragment>
+        ))}
+        {plan.limits.map((limit) => (
+          <Fragment key={limit}>
+            <dt>limit</dt>
+            <dd>{brief(limit, 200)}</dd>
+          </Fragment>
+        ))}
+      </dl>
+      {plan.obstacles.map((one, i) => (
+        <p key={i} class="fault" dir="auto">
+          <Ticks text={brief(one.message, 400)} /> <span class="place">{place(one)}</span> {one.help && <Ticks text={brief(one.help, 300)} />}
+        </p>
+      ))}
+      <PlanSteps steps={plan.steps} />
+    </section>
+  );
+}
+
+function PlanSteps({ steps }: { steps: PlanStep[] }) {
+  return (
+    <ol class="plan">
+      {steps.slice(0, 200).map((step, i) => (
+        <li key={i}>
+          <b>{inline(step.name)}</b> <span class="muted">{inline(step.kind)}</span> {step.model && <span class="place">{inline(step.model)}</span>}{' '}
+          {step.at_most && step.at_most.text !== '1' && <span class="muted">×{step.at_most.text}</span>} <span class="place muted">{place(step)}</span>
+          {step.notes.map((note) => (
+            <p key={note} class="muted" dir="auto">
+              {brief(note, 200)}
+            </p>
+          ))}
+          {step.steps.length > 0 && <PlanSteps steps={step.steps} />}
+        </li>
+      ))}
+    </ol>
+  );
+}
