@@ -85,8 +85,7 @@ impl ErrorForm {
         let first = path.split('/').nth(1).unwrap_or_default();
         match first {
             "v1" => Self::OpenAi,
-            "" | "assets" => Self::Unchanged,
-            "api" | "mcp" | "health" | "ready" | "metrics" => Self::Problem,
+            "" | "assets" | "api" | "mcp" | "health" | "ready" | "metrics" => Self::Problem,
             _ => Self::Agntz,
         }
     }

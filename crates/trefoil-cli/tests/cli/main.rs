@@ -74,6 +74,8 @@ mod private_values;
 #[cfg(unix)]
 mod provider;
 #[cfg(unix)]
+mod pty;
+#[cfg(unix)]
 mod rates;
 mod readme;
 mod reference;
@@ -90,8 +92,6 @@ mod stopped;
 mod store;
 #[cfg(unix)]
 mod stored;
-#[cfg(unix)]
-mod pty;
 mod terminal;
 mod tool_checks;
 mod tool_effects;

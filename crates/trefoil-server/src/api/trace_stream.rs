@@ -17,6 +17,7 @@ use super::run_traces::{subject_of, tell_standing};
 use crate::access::Caller;
 use crate::open_stream::OpenStream;
 use crate::problem::{ApiResult, Problem};
+use crate::serving_phase::ServingPhase;
 use crate::sse::{FrameSender, open_stream};
 use crate::state::AppState;
 
@@ -32,12 +33,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// # Errors
 ///
 /// The run cannot be read.
-pub async fn stream_trace(
-    state: &AppState,
-    caller: &Caller,
-    run: &str,
-    after: Option<u64>,
-) -> ApiResult<Response> {
+pub async fn stream_trace(state: &AppState, caller: &Caller, run: &str, after: Option<u64>) -> ApiResult<Response> {
     let stored = StoredRun::read_run(&**state.store(), run).await?;
     let (frames, response) = open_stream(OpenStream::new(state, caller));
     let watch = TraceWatch {
@@ -51,12 +47,12 @@ pub async fn stream_trace(
         sent: None,
         has_news: true,
     };
-    let mut stopping = state.stopping.clone();
+    let phase = state.phase.clone();
     tokio::spawn(async move {
         tokio::select! {
             () = watch.send_frames(&frames) => {}
             () = frames.wait_closed() => {}
-            _ = stopping.wait_for(|stopping| *stopping) => {}
+            () = phase.wait_phase(ServingPhase::Closing) => {}
         }
     });
     Ok(response)
