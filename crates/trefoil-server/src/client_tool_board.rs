@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Mutex;
+use std::time::Instant;
 
 use serde_json::Value as Json;
 use tokio::sync::oneshot;
@@ -28,7 +29,8 @@ pub enum ResultReceipt {
 
 /// How a request stands.
 enum RequestStage {
-    Open(oneshot::Sender<ClientResult>),
+    /// Until this time.
+    Open(oneshot::Sender<ClientResult>, Instant),
     Answered,
     /// Its time is over, or its run was cancelled.
     Gone,
@@ -46,27 +48,27 @@ struct BoardState {
 }
 
 impl ClientToolBoard {
-    /// Adds a request. Old ones that are settled are forgotten.
-    pub fn open_request(&self, key: (String, String)) -> oneshot::Receiver<ClientResult> {
+    /// Adds a request, which is open until this time. Old ones that are settled are forgotten.
+    pub fn open_request(&self, key: (String, String), deadline: Instant) -> oneshot::Receiver<ClientResult> {
         let (sender, receiver) = oneshot::channel();
         let mut state = lock(&self.0);
         while state.order.len() >= REMEMBERED
             && let Some(oldest) = state.order.pop_front()
         {
             match state.requests.get(&oldest) {
-                Some(RequestStage::Open(_)) => state.order.push_back(oldest),
+                Some(RequestStage::Open(..)) => state.order.push_back(oldest),
                 _ => drop(state.requests.remove(&oldest)),
             }
         }
         state.order.push_back(key.clone());
-        state.requests.insert(key, RequestStage::Open(sender));
+        state.requests.insert(key, RequestStage::Open(sender, deadline));
         receiver
     }
 
     /// Nobody waits for it any more.
     pub fn close_request(&self, key: &(String, String)) {
         let mut state = lock(&self.0);
-        if let Some(stage @ RequestStage::Open(_)) = state.requests.get_mut(key) {
+        if let Some(stage @ RequestStage::Open(..)) = state.requests.get_mut(key) {
             *stage = RequestStage::Gone;
         }
     }
@@ -76,7 +78,9 @@ impl ClientToolBoard {
         let mut state = lock(&self.0);
         let Some(stage) = state.requests.get_mut(key) else { return ResultReceipt::Unknown };
         let (is_taken, receipt) = match std::mem::replace(stage, RequestStage::Gone) {
-            RequestStage::Open(sender) => (sender.send(result).is_ok(), ResultReceipt::Accepted),
+            // Whoever waits may be told later that the time is over.
+            RequestStage::Open(_, deadline) if Instant::now() >= deadline => (false, ResultReceipt::Gone),
+            RequestStage::Open(sender, _) => (sender.send(result).is_ok(), ResultReceipt::Accepted),
             RequestStage::Answered => (true, ResultReceipt::Repeated),
             RequestStage::Gone => (false, ResultReceipt::Gone),
         };
@@ -98,14 +102,18 @@ mod tests {
         let key = ("run".to_owned(), "req".to_owned());
         let status = |key: &(String, String)| board.take_result(key, Ok(Json::Null));
         assert_eq!(status(&key), ResultReceipt::Unknown);
-        let mut result = board.open_request(key.clone());
+        let later = Instant::now() + std::time::Duration::from_secs(60);
+        let mut result = board.open_request(key.clone(), later);
         assert_eq!(status(&key), ResultReceipt::Accepted);
         assert_eq!(result.try_recv().unwrap(), Ok(Json::Null));
         board.close_request(&key);
         assert_eq!(status(&key), ResultReceipt::Repeated);
         let late = ("run".to_owned(), "late".to_owned());
-        let _result = board.open_request(late.clone());
+        let _result = board.open_request(late.clone(), later);
         board.close_request(&late);
         assert_eq!(status(&late), ResultReceipt::Gone);
+        let over = ("run".to_owned(), "over".to_owned());
+        let _result = board.open_request(over.clone(), Instant::now());
+        assert_eq!(status(&over), ResultReceipt::Gone);
     }
 }

@@ -39,14 +39,13 @@ fn a_call_in_progress_ends_and_is_paid_once_also_beside_another_server() {
 
 #[test]
 fn a_command_in_progress_ends_by_itself_and_is_not_taken_for_one_that_failed() {
-    let scene = Scene::new();
-    scene.folder.write("flows/commands.yaml", COMMANDS);
     for drain in ["60", "0"] {
+        let scene = Scene::new();
+        scene.folder.write("flows/commands.yaml", COMMANDS);
         let mut server = scene.serve(&["--allow-command", "--drain", drain]);
         let run = server.start(&json!({ "flow": "commands", "input": {} }));
         let began = format!("{}/began", scene.folder.path().display());
         eventually("the command does not begin", || std::fs::exists(&began).unwrap());
-        std::fs::remove_file(&began).unwrap();
         server.terminate();
         assert!(server.wait_exit(), "{}", scene.log());
         let lines = |name: &str| {

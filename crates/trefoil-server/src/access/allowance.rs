@@ -188,7 +188,7 @@ impl UsageGate {
             let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, "BUDGET_EXHAUSTED", detail);
             return Err(problem.with_help("resume it tomorrow, or fork it with a lower limit (`max_cost`)"));
         }
-        let of_today = record.started >= self.day_spending.today();
+        let of_today = record.started >= self.day_spending.start_of_day();
         if !of_today {
             self.day_spending.add_cost(&BudgetSubject::Flow(record.flow.clone()), unspent).await?;
         }
@@ -207,7 +207,7 @@ impl UsageGate {
     ///
     /// The store.
     pub async fn note_deletion(&self, top: &Record, spent_micro: u64) -> ApiResult<()> {
-        if top.started < self.day_spending.today() {
+        if top.started < self.day_spending.start_of_day() {
             return Ok(());
         }
         self.day_spending.add_cost(&BudgetSubject::Flow(top.flow.clone()), spent_micro).await?;
@@ -284,7 +284,7 @@ impl UsageGate {
     /// What a run may cost, so that the budget of the day holds whatever the other runs still do.
     async fn lower_cost(&self, budget: &DayBudget, asked: &AskedStart<'_>, asked_micro: Option<u64>) -> ApiResult<u64> {
         let now = self.store.clock().wall_ms();
-        let today = self.day_spending.today();
+        let today = self.day_spending.start_of_day();
         let spent = self.store.spending_since(&budget.spending_filter(), today).await?.usage.cost_micro;
         let other = self.day_spending.read_sum(&budget.subject).await?;
         let mut left = budget.most_micro.saturating_sub(spent).saturating_sub(other);

@@ -40,14 +40,14 @@ impl DaySpending {
     }
 
     /// When the day has begun: milliseconds since 1970-01-01 UTC.
-    pub fn today(&self) -> u64 {
+    pub fn start_of_day(&self) -> u64 {
         let now = self.store.clock().wall_ms();
         now - now % DAY_MS
     }
 
     /// What else counts today, in millionths of a dollar.
     pub async fn read_sum(&self, subject: &BudgetSubject) -> StoreResult<u64> {
-        let today = self.today();
+        let today = self.start_of_day();
         let document = self.store.read_document(COLLECTION, &subject.document_name(today), today).await?;
         Ok(document.map_or(0, |document| read_micro(&document)))
     }
@@ -57,7 +57,7 @@ impl DaySpending {
         if micro == 0 {
             return Ok(());
         }
-        let today = self.today();
+        let today = self.start_of_day();
         let name = subject.document_name(today);
         loop {
             let before = self.store.read_document(COLLECTION, &name, today).await?;

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use axum::Extension;
@@ -95,6 +95,7 @@ impl ToolHost for ClientToolHost {
         let Some(wait) = self.tools.get(&*request.name) else {
             return Err(ToolError::Failed(format!("the client has no tool `{}`", request.name)));
         };
+        let deadline = Instant::now() + *wait;
         let key = (at.run.to_owned(), request_id(at.key, at.execution));
         let asked = ClientToolRequest {
             run: at.run.to_owned(),
@@ -104,7 +105,7 @@ impl ToolHost for ClientToolHost {
             input: request.arguments.to_json(),
             deadline_ms: self.clock.wall_ms() + wait.as_millis() as u64,
         };
-        let result = self.state.client_tools.open_request(key.clone());
+        let result = self.state.client_tools.open_request(key.clone(), deadline);
         let _waiting = WaitingToolCall { board: &self.state.client_tools, key };
         let answer = async {
             self.requests.send(asked).await.map_err(|_| ToolError::Failed("the client has left".to_owned()))?;
@@ -114,7 +115,7 @@ impl ToolHost for ClientToolHost {
                 Err(_) => Err(ToolError::Failed("the client has left".to_owned())),
             }
         };
-        tokio::time::timeout(*wait, answer).await.unwrap_or(Err(ToolError::Timeout))
+        tokio::time::timeout_at(deadline.into(), answer).await.unwrap_or(Err(ToolError::Timeout))
     }
 }
 

@@ -109,7 +109,8 @@ async fn places(store: &dyn Store) -> Result<(), String> {
         &(0, first.asked),
         "what is before a request that is back, and its place",
     )?;
-    expect(place.waited_ms >= now - AT, "it has waited since it was asked for first")?;
+    // The clock of a server decides about the last milliseconds.
+    expect(place.waited_ms + 1_000 >= now - AT, "it has waited since it was asked for first")?;
     equal(&wait(store, &second, now + 2).await?.ahead, &1, "requests before it when one is back")?;
     give_back(store, &held, None, PermitUse::Unknown).await?;
     wait(store, &second, now + 3).await?;
