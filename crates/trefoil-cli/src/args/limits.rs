@@ -53,7 +53,7 @@ pub struct SpecArgs {
 impl SpecArgs {
     /// The settings.
     pub fn run_spec(&self) -> RunSpec {
-        RunSpec { limits: self.limits.run_limits(), reserve: self.reserve.map(Reserve::from) }
+        RunSpec { limits: self.limits.run_limits(), reserve: self.reserve.map(Reserve::from), ..RunSpec::NONE }
     }
 }
 

@@ -1,5 +1,6 @@
 //! `trefoil run` on a terminal: questions, the final picture, the end.
 
+use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 

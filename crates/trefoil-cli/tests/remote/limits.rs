@@ -43,6 +43,29 @@ fn a_start_that_no_wait_helps_fails_at_once() {
 }
 
 #[test]
+fn a_limit_that_is_a_budget_is_named_and_nothing_is_printed_that_would_not_help() {
+    let scene = Scene::with_prices(&["--require-key"]);
+    let poor = key(&scene, &["poor", "--cost-per-day", "0.0001", "--all-runs"]);
+    let rich = key(&scene, &["rich"]);
+    let named = "the limit is what was left of the day's budget of the key that started the run";
+    let own = finish(client(&scene, &poor, &["run", "hello", "-i", "text=tea"]));
+    // A run that reuses results reaches its limits in another place.
+    finish(client(&scene, &rich, &["run", "pair", "-i", "text=tea"])).exits(0);
+    let fork = finish(client(&scene, &poor, &["runs", "fork", "last", "--from", "second", "--max-cost", "1"]));
+    let shown = finish(client(&scene, &poor, &["trace", "last"]));
+    for (ran, text) in [(&own, &own.err), (&fork, &fork.err), (&shown, &shown.out)] {
+        assert!(text.contains("BUDGET_EXCEEDED") && text.contains(named), "{ran:?}");
+        assert!(!text.contains("runs fork") && !text.contains("--max-cost"), "{ran:?}");
+    }
+    own.exits(1).says(&["start it again when more of the budget is left", "`trefoil keys add --cost-per-day`"]);
+    fork.exits(1);
+    // A limit of the run itself can be another one in a new run.
+    let asked = finish(client(&scene, &rich, &["run", "hello", "-i", "text=tea", "--max-cost", "0.0001"]));
+    asked.exits(1).says(&["allow more with `--max-cost`", "to continue in a new run: trefoil runs fork"]);
+    assert!(!asked.err.contains("budget"), "{}", asked.err);
+}
+
+#[test]
 fn a_name_of_several_keys_revokes_none() {
     let scene = Scene::start();
     let first = scene.local(&["keys", "add", "ci"]);

@@ -10,6 +10,7 @@ use std::time::Duration;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
+use trefoil_machine::CostBudget;
 use trefoil_runtime::limits::ProviderLimits;
 use trefoil_runtime::limits::shared_limits::{SharedLimits, SharedPermit};
 use trefoil_runtime::locks::lock;
@@ -66,6 +67,8 @@ pub struct UsageGate {
 pub struct StartAllowance {
     /// What the run may cost at most, in millionths of a dollar.
     pub cost_micro: Option<u64>,
+    /// Of which budget that is what is left. `None`: it was asked for.
+    pub budget: Option<CostBudget>,
     turns: Vec<SharedPermit>,
 }
 
@@ -80,6 +83,7 @@ impl StartAllowance {
 struct DayBudget {
     /// Whose it is, for messages.
     whose: String,
+    sort: CostBudget,
     most_micro: u64,
     spending: SpendingFilter,
     runs: RunFilter,
@@ -144,16 +148,17 @@ impl UsageGate {
             let problem = Problem::new_conflict("FLOW_STOPPED", format!("runs of `{flow}` are stopped{why}"));
             return Err(problem.with_help("somebody with the scope `admin` can let them start again"));
         }
-        let mut allowance = StartAllowance { cost_micro: asked_micro, turns: Vec::new() };
+        let mut allowance = StartAllowance { cost_micro: asked_micro, ..StartAllowance::default() };
         if let Some(most_micro) = rule.cost_per_day_micro {
             allowance.turns.push(self.take_turn(format!("start:flow:{flow}")).await?);
             let budget = DayBudget {
                 whose: format!("the flow `{flow}`"),
+                sort: CostBudget::Flow,
                 most_micro,
                 spending: SpendingFilter { flow: Some(flow.to_owned()), label: None },
                 runs: RunFilter { flow: Some(flow.to_owned()), ..RunFilter::default() },
             };
-            allowance.cost_micro = Some(self.lower_cost(&budget, allowance.cost_micro).await?);
+            self.lower_cost(&budget, &mut allowance).await?;
         }
         let Some(key) = &caller.key else { return Ok(allowance) };
         let rights = &caller.rights;
@@ -174,8 +179,9 @@ impl UsageGate {
         }
         if let Some(most_micro) = rights.cost_per_day_micro {
             let spending = SpendingFilter { flow: None, label: Some(label) };
-            let budget = DayBudget { whose: format!("the key `{}`", caller.name), most_micro, spending, runs };
-            allowance.cost_micro = Some(self.lower_cost(&budget, allowance.cost_micro).await?);
+            let whose = format!("the key `{}`", caller.name);
+            let budget = DayBudget { whose, sort: CostBudget::Key, most_micro, spending, runs };
+            self.lower_cost(&budget, &mut allowance).await?;
         }
         Ok(allowance)
     }
@@ -201,8 +207,8 @@ impl UsageGate {
         Ok(permit)
     }
 
-    /// What a run may cost, so that the budget of the day holds whatever the other runs still do.
-    async fn lower_cost(&self, budget: &DayBudget, asked_micro: Option<u64>) -> ApiResult<u64> {
+    /// Lowers what a run may cost, so that the budget of the day holds whatever the other runs still do.
+    async fn lower_cost(&self, budget: &DayBudget, allowance: &mut StartAllowance) -> ApiResult<()> {
         let now = self.store.clock().wall_ms();
         let today = now - now % DAY_MS;
         let spent = self.store.spending_since(&budget.spending, today).await?.usage.cost_micro;
@@ -227,10 +233,11 @@ impl UsageGate {
             let help = "give runs a limit of their own (`max_cost`), so that several fit into the budget";
             return Err(problem.with_help(help).with_retry_after((today + DAY_MS - now).div_ceil(1_000)));
         }
-        Ok(match asked_micro {
-            Some(asked) => asked.min(left),
-            None => left,
-        })
+        if allowance.cost_micro.is_none_or(|micro| micro > left) {
+            allowance.cost_micro = Some(left);
+            allowance.budget = Some(budget.sort);
+        }
+        Ok(())
     }
 
     /// What the operator says of a flow.
