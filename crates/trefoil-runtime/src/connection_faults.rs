@@ -1,9 +1,14 @@
-//! Why a connection failed, in words that say what to do. The words of TLS and HTTP libraries are for programmers.
+//! Why a connection failed, in words that say what to do: the words of the libraries are for programmers. Only text; hosts connect.
 
 use std::error::Error;
 
 /// What a server with a certificate of its own needs.
 const OWN_CA: &str = "for a certificate of your own, set `SSL_CERT_FILE` to the file (PEM) with that of its issuer";
+
+/// What an answer in plain HTTP means where TLS was expected.
+const NO_TLS: &str = "the server does not speak TLS on this port; use `http://`";
+/// What an answer in TLS means where plain HTTP was expected.
+const NO_PLAIN: &str = "the server does not speak plain HTTP on this port; use `https://`";
 
 /// Parts of messages of TLS and HTTP libraries, each with what it means. The first one that fits counts.
 const MEANINGS: &[(&str, &str)] = &[
@@ -16,10 +21,8 @@ const MEANINGS: &[(&str, &str)] = &[
     ("NotValidForName", "the certificate of the server is for another name; use the name that is in it"),
     ("certificate expired", "the certificate of the server has expired, or the clock of this machine is wrong"),
     ("certificate not valid yet", "the certificate of the server is not valid yet, or the clock of this machine is wrong"),
-    // What a server says in plain HTTP where TLS was expected.
-    ("InvalidContentType", "the server does not speak TLS on this port; use `http://`"),
-    // What a server says in TLS where plain HTTP was expected.
-    ("invalid HTTP version parsed", "the server does not speak plain HTTP on this port; it may need `https://`"),
+    ("InvalidContentType", NO_TLS),
+    ("invalid HTTP version parsed", NO_PLAIN),
 ];
 
 /// The innermost cause of a failed request, which says what happened: the outer errors repeat the address.
@@ -29,6 +32,11 @@ pub fn innermost_cause(error: &(dyn Error + 'static)) -> String {
         cause = inner;
     }
     explain_cause(&cause.to_string())
+}
+
+/// Whether the server speaks another protocol on this port, so that it cannot have understood what was sent.
+pub fn is_other_protocol(cause: &str) -> bool {
+    cause.starts_with(NO_TLS) || cause.starts_with(NO_PLAIN)
 }
 
 /// A cause in words. One that is not known stays as it is.

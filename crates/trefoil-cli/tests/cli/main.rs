@@ -91,6 +91,7 @@ mod store;
 #[cfg(unix)]
 mod stored;
 #[cfg(unix)]
+#[allow(dead_code, reason = "shared with other tests")]
 mod pty;
 mod terminal;
 mod tool_checks;
