@@ -605,7 +605,9 @@ impl CostBudget {
     #[must_use]
     pub fn explain_limit(self, mut error: RunError) -> RunError {
         let (whose, who) = match self {
-            Self::Key => ("the key that started the run", "give the key a larger one (`trefoil keys add --cost-per-day`)"),
+            Self::Key => {
+                ("the key that started the run", "give the key a larger one (`trefoil keys add --cost-per-day`)")
+            }
             Self::Flow => ("the flow", "give the flow a larger one (`cost_per_day_micro` of its rule)"),
         };
         error.message.push_str(&format!("; the limit is what was left of the day's budget of {whose}"));

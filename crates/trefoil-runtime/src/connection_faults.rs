@@ -20,7 +20,10 @@ const MEANINGS: &[(&str, &str)] = &[
     ("certificate not valid for name", "the certificate of the server is for another name; use the name that is in it"),
     ("NotValidForName", "the certificate of the server is for another name; use the name that is in it"),
     ("certificate expired", "the certificate of the server has expired, or the clock of this machine is wrong"),
-    ("certificate not valid yet", "the certificate of the server is not valid yet, or the clock of this machine is wrong"),
+    (
+        "certificate not valid yet",
+        "the certificate of the server is not valid yet, or the clock of this machine is wrong",
+    ),
     ("InvalidContentType", NO_TLS),
     ("invalid HTTP version parsed", NO_PLAIN),
 ];
@@ -64,7 +67,10 @@ mod tests {
         for (cause, says) in [
             ("invalid peer certificate: Other(OtherError(CaUsedAsEndEntity))", "self-signed"),
             ("invalid peer certificate: UnknownIssuer", "SSL_CERT_FILE"),
-            ("invalid peer certificate: certificate not valid for name \"a\"; certificate is only valid for b", "another name"),
+            (
+                "invalid peer certificate: certificate not valid for name \"a\"; certificate is only valid for b",
+                "another name",
+            ),
             ("invalid peer certificate: certificate expired: verification time 1", "expired"),
             ("invalid peer certificate: BadSignature", "not accepted (BadSignature)"),
             ("received corrupt message of type InvalidContentType", "use `http://`"),

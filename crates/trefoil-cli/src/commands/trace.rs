@@ -131,7 +131,12 @@ fn of_file(file: &Path) -> Result<SourcedTrace, u8> {
     if let Some(note) = note {
         output::print_note(&note);
     }
-    Ok(SourcedTrace { trace, name: file.display().to_string(), options: RunOptions::default(), source: TraceSource::File })
+    Ok(SourcedTrace {
+        trace,
+        name: file.display().to_string(),
+        options: RunOptions::default(),
+        source: TraceSource::File,
+    })
 }
 
 fn shown(args: &TraceCommandArgs, read: &SourcedTrace) -> Result<u8, u8> {

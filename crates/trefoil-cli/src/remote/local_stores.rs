@@ -20,8 +20,8 @@ pub fn note_local_store(matches: &ArgMatches) {
     while let Some((_, inner)) = leaf.subcommand() {
         leaf = inner;
     }
-    let is_store_named =
-        matches!(leaf.try_contains_id("store"), Ok(true)) && leaf.value_source("store") == Some(ValueSource::CommandLine);
+    let is_store_named = matches!(leaf.try_contains_id("store"), Ok(true))
+        && leaf.value_source("store") == Some(ValueSource::CommandLine);
     let is_quiet = matches!(leaf.try_get_one::<bool>("quiet"), Ok(Some(true)));
     if is_store_named || is_quiet {
         return;

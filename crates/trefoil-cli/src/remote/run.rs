@@ -42,15 +42,7 @@ pub fn start_run(address: &str, start: &RemoteStart<'_>) -> Result<u8, u8> {
 }
 
 async fn start_and_follow(client: &ServerClient, start: &RemoteStart<'_>) -> Result<u8, u8> {
-    let schema: Map<String, Json> = match start.inputs.is_empty() {
-        true => Map::new(),
-        false => {
-            let path = ["flows", start.flow, "schema"];
-            client.get_json(&path, &[]).await.map_err(|failure| client.report_failure(&failure))?
-        }
-    };
-    let input = read_remote_input(&schema, start.inputs, start.input_json)
-        .map_err(|why| reject_input_of(&SourceFiles::default(), why))?;
+    let input = read_input(client, start.flow, start.inputs, start.input_json).await?;
     check_calls(client, start).await?;
     let mut body = json!({ "flow": start.flow, "input": input });
     add_start_options(&mut body, start.labels, start.limits);
@@ -60,6 +52,23 @@ async fn start_and_follow(client: &ServerClient, start: &RemoteStart<'_>) -> Res
         return Ok(leave_run(client, &begun.run, start.show.quiet));
     }
     FollowedRun::new(client, &begun.run, &begun.flow, start.show).follow_to_end().await
+}
+
+/// The input that is typed for a flow. Null: none.
+///
+/// # Errors
+///
+/// The exit code, after the reason was printed.
+pub async fn read_input(client: &ServerClient, flow: &str, inputs: &[String], json: Option<&str>) -> Result<Json, u8> {
+    let schema: Map<String, Json> = match inputs.is_empty() {
+        true => Map::new(),
+        false => {
+            let read = client.get_json(&["flows", flow, "schema"], &[]).await;
+            read.map_err(|failure| client.report_failure(&failure))?
+        }
+    };
+    let input = read_remote_input(&schema, inputs, json);
+    input.map_err(|why| reject_input_of(&SourceFiles::default(), why))
 }
 
 /// Refuses a run that may need more calls than it may make, as a run of this machine is refused.

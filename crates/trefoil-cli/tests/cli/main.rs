@@ -74,6 +74,9 @@ mod private_values;
 #[cfg(unix)]
 mod provider;
 #[cfg(unix)]
+#[allow(dead_code, reason = "shared with other tests")]
+mod pty;
+#[cfg(unix)]
 mod rates;
 mod readme;
 mod reference;
@@ -90,9 +93,6 @@ mod stopped;
 mod store;
 #[cfg(unix)]
 mod stored;
-#[cfg(unix)]
-#[allow(dead_code, reason = "shared with other tests")]
-mod pty;
 mod terminal;
 mod tool_checks;
 mod tool_effects;

@@ -21,8 +21,21 @@ fn make_certificate(folder: &Folder, signed: bool) {
     openssl(&["req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=a", "-keyout", "key.pem", "-out", "c.csr"]);
     folder.write("ext", "subjectAltName=IP:127.0.0.1\n");
     openssl(&[
-        "x509", "-req", "-in", "c.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile",
-        "ext", "-out", "cert.pem",
+        "x509",
+        "-req",
+        "-in",
+        "c.csr",
+        "-CA",
+        "ca.pem",
+        "-CAkey",
+        "ca.key",
+        "-CAcreateserial",
+        "-days",
+        "2",
+        "-extfile",
+        "ext",
+        "-out",
+        "cert.pem",
     ]);
 }
 

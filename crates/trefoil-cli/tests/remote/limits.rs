@@ -72,7 +72,11 @@ fn a_limit_that_is_a_budget_is_named_and_nothing_is_printed_that_would_not_help(
         assert!(text.contains("cost limit reached") && text.contains(named), "{ran:?}");
         assert!(!text.contains("runs fork") && !text.contains("--max-cost"), "{ran:?}");
     }
-    own.exits(1).says(&["BUDGET_EXCEEDED", "start it again when more of the budget is left", "`trefoil keys add --cost-per-day`"]);
+    own.exits(1).says(&[
+        "BUDGET_EXCEEDED",
+        "start it again when more of the budget is left",
+        "`trefoil keys add --cost-per-day`",
+    ]);
     fork.exits(75);
     // A limit of the run itself can be another one in a new run.
     let asked = finish(client(&scene, &rich, &["run", "hello", "-i", "text=tea", "--max-cost", "0.0001"]));

@@ -192,6 +192,15 @@ fn a_fork_keeps_what_nothing_changes() {
     assert_eq!(scene.provider.asked().len(), 3);
     let shown = scene.remote(&["runs", "show", &run_id(&forked), "--output", "json"]).json();
     assert_eq!(shown["base"], json!(run));
+    // With another input, what depends on it runs again.
+    for fork in [
+        scene.remote(&["runs", "fork", &run, "-i", "text=rum"]),
+        scene.local(&["runs", "fork", &run, "-i", "text=rum"]),
+    ] {
+        assert!(fork.exits(0).out.contains("more about rum"), "{fork:?}");
+    }
+    scene.remote(&["runs", "fork", &run, "-i", "txt=rum"]).exits(2).says(&["unknown input `txt`"]);
+    assert_eq!(scene.provider.asked().len(), 7);
 }
 
 #[test]

@@ -18,8 +18,8 @@ mod stored_run;
 
 pub use answer::{AnswerEffect, try_answer};
 pub use called_failure::called_failure;
-pub(crate) use called_runs::{called_runs, last_call_run, start_entry};
 pub use called_runs::{call_run_id, run_of_call};
+pub(crate) use called_runs::{called_runs, last_call_run, start_entry};
 pub use called_usage::with_called_usage;
 pub use cancellation::cancel_idle_run;
 pub use diff::{RunDiff, RunSide, StepDiff, StepSide, compare_runs};

@@ -405,4 +405,3 @@ fn failure(url: &Url, error: &reqwest::Error) -> HttpFault {
         HttpFault::Broken(format!("{} closed the connection before the answer was complete ({what})", host(url)))
     }
 }
-
