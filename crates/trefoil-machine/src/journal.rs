@@ -300,7 +300,11 @@ impl RunStart {
     /// The settings of the run. Its limits are those of the basis if the coordinator enforces them.
     pub fn run_spec(&self) -> RunSpec {
         let basis = self.basis.as_deref().map(|basis| basis.limits).unwrap_or_default();
-        RunSpec { limits: self.flags.spec.limits.with_defaults(basis), reserve: Some(self.flags.spec.reserve()) }
+        RunSpec {
+            limits: self.flags.spec.limits.with_defaults(basis),
+            reserve: Some(self.flags.spec.reserve()),
+            ..self.flags.spec
+        }
     }
 
     /// As if the run had started with what a later process has changed.
@@ -539,23 +543,33 @@ pub struct RunSpec {
     /// What a cost limit reserves for a call. `None`: the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reserve: Option<Reserve>,
+    /// Of which budget the limit of cost is what was left. `None`: somebody set it for this run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_budget: Option<CostBudget>,
 }
 
 impl RunSpec {
     /// Nothing is set.
-    pub const NONE: Self = Self { limits: RunLimits::NONE, reserve: None };
+    pub const NONE: Self = Self { limits: RunLimits::NONE, reserve: None, cost_budget: None };
 
     /// These settings, and the others where nothing is set.
     #[must_use]
     pub fn with_defaults(self, other: Self) -> Self {
-        Self { limits: self.limits.with_defaults(other.limits), reserve: self.reserve.or(other.reserve) }
+        let has_own = self.limits.cost_micro.is_some() || self.cost_budget.is_some();
+        Self {
+            limits: self.limits.with_defaults(other.limits),
+            reserve: self.reserve.or(other.reserve),
+            cost_budget: if has_own { self.cost_budget } else { other.cost_budget },
+        }
     }
 
     /// Those of these settings that are others than before.
     #[must_use]
     pub fn changed_from(self, before: Self) -> Self {
         let reserve = self.reserve.filter(|own| *own != before.reserve());
-        Self { limits: self.limits.changed_from(before.limits), reserve }
+        let limits = self.limits.changed_from(before.limits);
+        let cost_budget = if limits.cost_micro.is_some() { self.cost_budget } else { None };
+        Self { limits, reserve, cost_budget }
     }
 
     /// The settings without the limits.
@@ -573,6 +587,35 @@ impl RunSpec {
     /// What a cost limit reserves for a call.
     pub fn reserve(&self) -> Reserve {
         self.reserve.unwrap_or_default()
+    }
+}
+
+/// A budget for all runs of a day, of which a run gets what is left. The run cannot be allowed more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CostBudget {
+    /// That of the key with which it was started.
+    Key,
+    /// That of its flow.
+    Flow,
+}
+
+impl CostBudget {
+    /// Says in the error of a run that reached its limit of cost whose limit that is, and what can be done.
+    #[must_use]
+    pub fn explain_limit(self, mut error: RunError) -> RunError {
+        let (whose, who) = match self {
+            Self::Key => {
+                ("the key that started the run", "give the key a larger one (`trefoil keys add --cost-per-day`)")
+            }
+            Self::Flow => ("the flow", "give the flow a larger one (`cost_per_day_micro` of its rule)"),
+        };
+        error.message.push_str(&format!("; the limit is what was left of the day's budget of {whose}"));
+        error.raise = None;
+        let help = format!(
+            "start it again when more of the budget is left, on the next day (UTC) at the latest; or the operator of the server can {who}"
+        );
+        error.with_help(help)
     }
 }
 

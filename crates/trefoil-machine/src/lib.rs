@@ -41,7 +41,7 @@ pub use clock::{DueTime, RunClock, RunMs, WorkMs};
 pub use error::{FailureCause, InterpolationFailure, RunError, RunErrorData};
 pub use event::{AnswerMetadata, Event, EventKind, FailedModelCall};
 pub use journal::{
-    ActivityMetadata, Entry, EntryKind, Flags, ProgramFile, ProgramIdentity, Reserve, RunSpec, RunStart,
+    ActivityMetadata, CostBudget, Entry, EntryKind, Flags, ProgramFile, ProgramIdentity, Reserve, RunSpec, RunStart,
 };
 pub use key::{ContentKey, Key};
 pub use machine::{

@@ -11,6 +11,7 @@
 //! dialects.
 
 pub mod conformance;
+pub mod connection_faults;
 pub mod driver;
 pub mod limits;
 pub mod locks;

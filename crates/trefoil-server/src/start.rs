@@ -66,7 +66,7 @@ pub enum StartDecision {
 /// A request for a new run that was found to be right.
 pub struct PreparedStart {
     labels: Vec<(String, String)>,
-    limits: RunLimits,
+    spec: RunSpec,
     run_id: Option<String>,
     /// Others under the same limits wait until the run is stored.
     _allowance: StartAllowance,
@@ -111,17 +111,15 @@ impl LabelledStart {
             labels.push((COST_LABEL.to_owned(), micro.to_string()));
         }
         limits.cost_micro = allowance.cost_micro;
-        Ok(StartDecision::New(PreparedStart { labels, limits, run_id, _allowance: allowance, _turn: turn }))
+        let spec = RunSpec { limits, cost_budget: allowance.budget, ..RunSpec::NONE };
+        Ok(StartDecision::New(PreparedStart { labels, spec, run_id, _allowance: allowance, _turn: turn }))
     }
 }
 
 impl PreparedStart {
     /// An engine whose runs have the limits of the request.
     pub fn limit_engine(&self, engine: Engine) -> Engine {
-        if self.limits == RunLimits::NONE {
-            return engine;
-        }
-        engine.run_spec(RunSpec { limits: self.limits, ..RunSpec::NONE })
+        if self.spec == RunSpec::NONE { engine } else { engine.run_spec(self.spec) }
     }
 
     /// The run with its id and its labels.

@@ -25,10 +25,10 @@ impl From<ReserveArg> for Reserve {
 #[derive(Args, Clone, Copy)]
 pub struct LimitArgs {
     /// Maximum number of model calls; refuses to start if the run could exceed it (with `--reuse`, stops before it would)
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub max_calls: Option<u64>,
     /// Maximum cost in dollars; a call that may exceed it does not start (needs the prices of all models)
-    #[arg(long, value_name = "USD", value_parser = parse_dollars)]
+    #[arg(long, value_name = "USD", value_parser = parse_dollars, allow_negative_numbers = true)]
     pub max_cost: Option<u64>,
 }
 
@@ -53,7 +53,7 @@ pub struct SpecArgs {
 impl SpecArgs {
     /// The settings.
     pub fn run_spec(&self) -> RunSpec {
-        RunSpec { limits: self.limits.run_limits(), reserve: self.reserve.map(Reserve::from) }
+        RunSpec { limits: self.limits.run_limits(), reserve: self.reserve.map(Reserve::from), ..RunSpec::NONE }
     }
 }
 

@@ -30,7 +30,7 @@ pub struct CheckCommandArgs {
     #[arg(long, value_name = "N")]
     max_calls: Option<u64>,
     /// Report workflows whose maximum cost exceeds this
-    #[arg(long, value_name = "USD", value_parser = parse_dollars)]
+    #[arg(long, value_name = "USD", value_parser = parse_dollars, allow_negative_numbers = true)]
     max_cost: Option<u64>,
     /// Ignore `trefoil.toml`
     #[arg(long)]

@@ -49,7 +49,7 @@ struct KeysAddArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     requests_per_minute: Option<u32>,
     /// Maximum cost of its runs in a day (UTC), in dollars
-    #[arg(long, value_name = "USD", value_parser = parse_dollars)]
+    #[arg(long, value_name = "USD", value_parser = parse_dollars, allow_negative_numbers = true)]
     cost_per_day: Option<u64>,
     #[command(flatten)]
     store: StoreArgs,

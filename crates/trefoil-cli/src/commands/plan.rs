@@ -33,7 +33,7 @@ pub struct PlanCommandArgs {
     #[arg(long)]
     no_check: bool,
     /// Maximum cost in dollars that the run would have
-    #[arg(long, value_name = "USD", value_parser = parse_dollars)]
+    #[arg(long, value_name = "USD", value_parser = parse_dollars, allow_negative_numbers = true)]
     max_cost: Option<u64>,
     #[command(flatten)]
     store: StoreArgs,

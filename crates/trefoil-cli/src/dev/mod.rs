@@ -81,7 +81,7 @@ pub struct DevCommandArgs {
     #[arg(long, value_name = "N", default_value_t = 50)]
     max_calls: u64,
     /// Maximum cost in dollars after each save [default: 1, if the prices of all models are known]
-    #[arg(long, value_name = "USD", value_parser = parse_dollars)]
+    #[arg(long, value_name = "USD", value_parser = parse_dollars, allow_negative_numbers = true)]
     max_cost: Option<u64>,
     #[command(flatten)]
     texts: TextArgs,

@@ -1,7 +1,6 @@
 //! Requests to a server: with its key, limits, and an idempotency key where one is needed, so that a request that is sent again
 //! after a lost connection pays for nothing twice.
 
-use std::error::Error as _;
 use std::time::Duration;
 
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
@@ -9,6 +8,7 @@ use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 use trefoil_host::command::{RunOptions, option_text};
+use trefoil_runtime::connection_faults::{innermost_cause, is_other_protocol};
 use trefoil_runtime::ports::{Random as _, SystemRandom};
 use trefoil_template::{limits, read_json_bytes};
 
@@ -58,7 +58,7 @@ impl ServerClient {
             .user_agent(concat!("trefoil/", env!("CARGO_PKG_VERSION")))
             .build();
         let http = built.map_err(|error| {
-            output::report_not_started(&format!("cannot create an HTTP client: {}", innermost(&error)), None)
+            output::report_not_started(&format!("cannot create an HTTP client: {}", innermost_cause(&error)), None)
         })?;
         if key.is_some() && base.scheme() == "http" && !is_loopback(&base) {
             output::print_warning("the key is sent without encryption; use an `https` address");
@@ -241,24 +241,16 @@ async fn read_bytes(mut response: Response, limit: usize) -> Result<Vec<u8>, Rem
 pub fn failure_of(error: &reqwest::Error) -> RemoteFailure {
     let why = match error.is_timeout() {
         true => "timed out".to_owned(),
-        false => innermost(error),
+        false => innermost_cause(error),
     };
-    if error.is_connect() || error.is_builder() { RemoteFailure::Unreachable(why) } else { RemoteFailure::Lost(why) }
-}
-
-/// The innermost cause says what happened; the outer errors repeat the address.
-fn innermost(error: &reqwest::Error) -> String {
-    let Some(mut cause) = error.source() else { return "no answer".to_owned() };
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    cause.to_string()
+    let is_unheard = error.is_connect() || error.is_builder() || is_other_protocol(&why);
+    if is_unheard { RemoteFailure::Unreachable(why) } else { RemoteFailure::Lost(why) }
 }
 
 fn parse_address(address: &str) -> Result<Url, u8> {
     let help = "write `https://HOST`, or `http://127.0.0.1:8080` for a server on this machine";
     let refuse = |why: &str| output::report_not_started(why, Some(help));
-    let Ok(base) = Url::parse(address) else {
+    let Ok(mut base) = Url::parse(address) else {
         return Err(refuse(&format!("`{address}` is not the address of a server")));
     };
     if !base.username().is_empty() || base.password().is_some() {
@@ -273,6 +265,10 @@ fn parse_address(address: &str) -> Result<Url, u8> {
     if base.query().is_some() || base.fragment().is_some() {
         return Err(refuse("the address of a server has no query"));
     }
+    // The address of its API means the server.
+    let path = base.path().trim_end_matches('/');
+    let path = path.strip_suffix("/api/v1").unwrap_or(path).to_owned();
+    base.set_path(&path);
     Ok(base)
 }
 

@@ -102,18 +102,24 @@ impl RemoteFailure {
                 output::report_not_started(&why, Some(&help))
             }
             Self::Unreadable(why) => output::report_not_started(&format!("the server {address} {why}"), Some(check)),
-            Self::Refused(problem) => problem.print_problem(options),
+            Self::Refused(problem) => problem.print_problem(address, options),
         }
     }
 }
 
 impl ServerProblem {
-    fn print_problem(&self, options: &RunOptions) -> u8 {
-        for finding in self.errors.iter().take(MOST) {
+    fn print_problem(&self, address: &str, options: &RunOptions) -> u8 {
+        // One finding is the problem itself, so only its place is left to say.
+        let only = match self.errors.as_slice() {
+            [only] if only.get("message").and_then(Json::as_str) == Some(&self.detail) => Some(only),
+            _ => None,
+        };
+        let listed = if only.is_some() { &[] } else { self.errors.as_slice() };
+        for finding in listed.iter().take(MOST) {
             print_finding(finding);
         }
-        if self.errors.len() > MOST {
-            output::print_line(format!("and {} more", self.errors.len() - MOST));
+        if listed.len() > MOST {
+            output::print_line(format!("and {} more", listed.len() - MOST));
         }
         let list = options.render_command(PrintedCommand::List);
         let help = match self.code.as_str() {
@@ -126,28 +132,41 @@ impl ServerProblem {
                     .to_owned(),
             ),
             "RUN_NOT_FOUND" => Some(format!("list the runs with `{list}`")),
+            // That of the first finding, which is above with its own.
+            _ if listed.len() > 1 => None,
             _ => self.help.clone(),
         };
         let message = match self.code.as_str() {
             "" => self.detail.clone(),
+            "FLOW_NOT_FOUND" => format!("FLOW_NOT_FOUND: {} at the server {address}", self.detail),
+            code if listed.len() > 1 => format!("{code}: the server refuses it for {} reasons", listed.len()),
             code => format!("{code}: {}", self.detail),
         };
         output::print_error(&message, help.as_deref());
+        if let Some(place) = only.and_then(finding_place) {
+            output::print_line(shown!("at: {}", place));
+        }
         exit::NOT_STARTED
     }
+}
+
+/// `flow.yaml:3:1`
+fn finding_place(finding: &Json) -> Option<String> {
+    let number = |name: &str| finding.get(name).and_then(Json::as_u64);
+    let file = finding.get("file")?.as_str()?;
+    Some(match (number("line"), number("column")) {
+        (Some(line), Some(column)) => format!("{file}:{line}:{column}"),
+        _ => file.to_owned(),
+    })
 }
 
 /// Prints a finding as one of `trefoil check --format json`: its place, its severity, its text, and its help below.
 fn print_finding(finding: &Json) {
     let text = |name: &str| finding.get(name).and_then(Json::as_str).unwrap_or_default().to_owned();
-    let number = |name: &str| finding.get(name).and_then(Json::as_u64);
-    let mut place = text("file");
-    if let (Some(line), Some(column)) = (number("line"), number("column")) {
-        place.push_str(&format!(":{line}:{column}"));
-    }
-    if !place.is_empty() {
-        place.push_str(": ");
-    }
+    let place = match finding_place(finding) {
+        Some(place) => format!("{place}: "),
+        None => String::new(),
+    };
     let message = text("message");
     let line = format!("{place}{}[{}]: {message}", text("severity"), text("rule"));
     output::print_line(shown!("{}", line));

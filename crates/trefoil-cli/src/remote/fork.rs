@@ -7,8 +7,8 @@ use trefoil_server::{ForkPreview, RunSummary, StepPreview};
 use super::client::ServerClient;
 use super::diff::reason_line;
 use super::follow::FollowedRun;
-use super::run::add_start_options;
-use super::run_lookup::find_run;
+use super::run::{add_start_options, read_input};
+use super::run_lookup::find_detail;
 use crate::runs::fork::RunsForkArgs;
 use crate::store::block_on;
 use crate::terminal_text::TerminalText;
@@ -23,10 +23,17 @@ pub fn fork_run(address: &str, args: &RunsForkArgs) -> Result<u8, u8> {
 async fn fork_and_follow(client: &ServerClient, args: &RunsForkArgs) -> Result<u8, u8> {
     let limits = args.spec.limits.run_limits();
     refuse_lifted(limits)?;
-    let run = find_run(client, &args.run).await?;
+    let past = find_detail(client, &args.run).await?.summary;
+    let run = past.run;
     let mut body = json!({ "rerun": args.rerun, "dry_run": args.dry_run });
     if let (Some(members), Some(from)) = (body.as_object_mut(), &args.from) {
         members.insert("from".to_owned(), json!(from));
+    }
+    if !args.inputs.is_empty() || args.input_json.is_some() {
+        let input = read_input(client, &past.flow, &args.inputs, args.input_json.as_deref()).await?;
+        if let Some(members) = body.as_object_mut() {
+            members.insert("input".to_owned(), input);
+        }
     }
     add_start_options(&mut body, args.labels.given_labels(), limits);
     let path = ["runs", &run, "fork"];

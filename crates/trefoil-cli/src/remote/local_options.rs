@@ -39,6 +39,8 @@ const COMMANDS: &[(&[&str], &[&str])] = &[
             "run",
             "from",
             "rerun",
+            "inputs",
+            "input_json",
             "dry_run",
             "labels",
             "max_calls",

@@ -15,6 +15,7 @@ use crate::args::ShowArgs;
 use crate::output;
 use crate::run::input::reject_input_of;
 use crate::store::block_on;
+use crate::words::count_of;
 
 /// A run to start at a server.
 pub struct RemoteStart<'a> {
@@ -41,15 +42,8 @@ pub fn start_run(address: &str, start: &RemoteStart<'_>) -> Result<u8, u8> {
 }
 
 async fn start_and_follow(client: &ServerClient, start: &RemoteStart<'_>) -> Result<u8, u8> {
-    let schema: Map<String, Json> = match start.inputs.is_empty() {
-        true => Map::new(),
-        false => {
-            let path = ["flows", start.flow, "schema"];
-            client.get_json(&path, &[]).await.map_err(|failure| client.report_failure(&failure))?
-        }
-    };
-    let input = read_remote_input(&schema, start.inputs, start.input_json)
-        .map_err(|why| reject_input_of(&SourceFiles::default(), why))?;
+    let input = read_input(client, start.flow, start.inputs, start.input_json).await?;
+    check_calls(client, start).await?;
     let mut body = json!({ "flow": start.flow, "input": input });
     add_start_options(&mut body, start.labels, start.limits);
     let begun = client.post_start(&["runs"], &body, start.show.quiet).await;
@@ -58,6 +52,44 @@ async fn start_and_follow(client: &ServerClient, start: &RemoteStart<'_>) -> Res
         return Ok(leave_run(client, &begun.run, start.show.quiet));
     }
     FollowedRun::new(client, &begun.run, &begun.flow, start.show).follow_to_end().await
+}
+
+/// The input that is typed for a flow. Null: none.
+///
+/// # Errors
+///
+/// The exit code, after the reason was printed.
+pub async fn read_input(client: &ServerClient, flow: &str, inputs: &[String], json: Option<&str>) -> Result<Json, u8> {
+    let schema: Map<String, Json> = match inputs.is_empty() {
+        true => Map::new(),
+        false => {
+            let read = client.get_json(&["flows", flow, "schema"], &[]).await;
+            read.map_err(|failure| client.report_failure(&failure))?
+        }
+    };
+    let input = read_remote_input(&schema, inputs, json);
+    input.map_err(|why| reject_input_of(&SourceFiles::default(), why))
+}
+
+/// Refuses a run that may need more calls than it may make, as a run of this machine is refused.
+async fn check_calls(client: &ServerClient, start: &RemoteStart<'_>) -> Result<(), u8> {
+    let Some(most) = start.limits.calls else { return Ok(()) };
+    let read = client.get_json(&["flows", start.flow, "plan"], &[]).await;
+    let plan: Json = match read {
+        Ok(plan) => plan,
+        // A key that may not read finds out from the run.
+        Err(failure) if failure.problem_code() == "SCOPE_MISSING" => return Ok(()),
+        Err(failure) => return Err(client.report_failure(&failure)),
+    };
+    let needed = plan.pointer("/calls/model/at_most").and_then(Json::as_u64);
+    match needed {
+        Some(needed) if needed > most => {
+            let calls = count_of(needed, "model call");
+            let why = format!("the run did not start: it may need {calls}, but `--max-calls` allows only {most}");
+            Err(output::report_not_started(&why, Some("raise `--max-calls`, or have an iteration limit lowered")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Adds labels and limits to the body of a request that starts a run.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
-use trefoil::store::Status;
+use trefoil::store::{RESERVED_LABEL, Status};
 use trefoil_host::stored_runs::parse_moment;
 use trefoil_host::waiting_messages::{ANSWER, CONTINUE, answer_commands, answer_note, called_line, waiting_line};
 use trefoil_runtime::EventSink as _;
@@ -228,7 +228,10 @@ fn fact_lines(detail: &RunDetail) -> Vec<String> {
         lines.push(format!("content  {content}"));
     }
     for (key, value) in &summary.labels {
-        lines.push(format!("label    {key}={value}"));
+        // Those of the engine are for programs.
+        if !key.starts_with(RESERVED_LABEL) {
+            lines.push(format!("label    {key}={value}"));
+        }
     }
     lines
 }

@@ -6,6 +6,7 @@ use trefoil_host::durable::call_run_id;
 use trefoil_machine::Key;
 
 use super::client::ServerClient;
+use super::run_events::read_error;
 use super::run_lookup::find_detail;
 use super::waits::{RemoteWait, next_commands, run_status};
 use crate::store::block_on;
@@ -44,12 +45,14 @@ impl ServerTraces {
         let read = client.get_json(&["runs", &run, "trace"], &[]).await;
         let mut trace: Json = read.map_err(|failure| client.report_failure(&failure))?;
         let wait = RemoteWait::of_members(&detail.wait);
-        let next = next_commands(&detail, &wait, None, client.run_options());
-        if let Some(members) = trace.as_object_mut()
-            && !run_status(&detail.summary).is_end()
-        {
-            members.insert("status".to_owned(), json!(detail.summary.status));
-            members.extend(detail.wait);
+        let error = trace.get("error").or(trace.get("stopped")).map(read_error);
+        let raise = error.and_then(|error| error.raise);
+        let next = next_commands(&detail, &wait, raise, client.run_options());
+        if let Some(members) = trace.as_object_mut() {
+            if !run_status(&detail.summary).is_end() {
+                members.insert("status".to_owned(), json!(detail.summary.status));
+                members.extend(detail.wait);
+            }
             if !next.is_empty() {
                 members.insert("next".to_owned(), json!(next));
             }

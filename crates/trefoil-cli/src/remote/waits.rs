@@ -120,20 +120,17 @@ pub fn next_commands(
         again: None,
     };
     let mut next = stopped.next_commands(options);
-    if at_limit {
+    // A limit that does not say what would be enough is not one of the run, but of a budget or of the manifest: a new run would stop there
+    // as well.
+    if at_limit && let Some(raise) = raise {
         let fork = PrintedCommand::Fork { run, from: None, model: None };
-        let (mut command, mut purpose) = (options.render_command(fork), "to continue in a new run");
-        let mut raised = String::new();
-        for (kind, limit) in raise.unwrap_or(RunLimits::NONE).limit_rows() {
+        let mut command = options.render_command(fork);
+        for (kind, limit) in raise.limit_rows() {
             if let Some(name) = kind.option_name() {
-                raised.push_str(&option_text(name, &kind.format_amount(limit)));
+                command.push_str(&option_text(name, &kind.format_amount(limit)));
             }
         }
-        if raised.is_empty() {
-            purpose = "to continue in a new run, with another `--max-calls` or `--max-cost`";
-        }
-        command.push_str(&raised);
-        next.push(SuggestedCommand { command, purpose: purpose.to_owned() });
+        next.push(SuggestedCommand { command, purpose: "to continue in a new run".to_owned() });
     }
     next
 }

@@ -41,8 +41,7 @@ pub fn format_row(
         symbol = look.cut_mark();
     }
     let style = if node.kept { dim_style() } else { style };
-    let taken = branch.width() + symbol.width().saturating_sub(1);
-    let name = pad_text(&label, frame.label.saturating_sub(taken), look.cut_mark());
+    let name = pad_text(&label, frame.label.saturating_sub(branch.width()), look.cut_mark());
     let mut figures = figures(node, frame);
     let quiet = node.kept
         || matches!(state, StepState::Skipped | StepState::Expected | StepState::Retrying)

@@ -74,7 +74,7 @@ fn refuse_unasked(store: &Arc<dyn Store>, run: &str, step: &str, why: UnknownQue
         let earlier = block_on(earlier_answer(store, run, step))?;
         let earlier = earlier.map_err(|error| run_history::refuse_unreadable(&error))?;
         if let Some(given) = earlier {
-            output::print_error(&format!("`{step}` is {}", given.settled_text()), None);
+            output::print_error(&format!("`{step}` is {}", given.settled_text()), Some(&why.help));
             return Ok(exit::NOT_STARTED);
         }
     }

@@ -10,6 +10,7 @@ use super::run_history;
 use crate::args::ServerArg;
 use crate::args::{ContentArg, DurabilityArg, HostArgs, LabelArgs, ShowArgs, SpecArgs, StoreArgs, or_none};
 use crate::run::ReuseRunOptions;
+use crate::run::input::{read_input, reject_input};
 use crate::run::reuse::print_preview;
 use crate::store::{await_run, await_store, block_on, full_id};
 
@@ -29,6 +30,12 @@ pub struct RunsForkArgs {
     /// only those of a step of the flow that STEP calls as a tool (repeatable)
     #[arg(long, value_name = "STEP")]
     pub rerun: Vec<String>,
+    /// Another input: text, or `key=value` (the schema decides the type; repeatable)
+    #[arg(long = "input", short, value_name = "TEXT|KEY=VALUE", allow_hyphen_values = true)]
+    pub inputs: Vec<String>,
+    /// Another input as JSON; `@FILE` reads a file, `-` reads stdin
+    #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
+    pub input_json: Option<String>,
     /// Show for each step whether its result was kept, or why it ran again
     #[arg(long)]
     explain: bool,
@@ -66,6 +73,9 @@ pub fn run(args: &RunsForkArgs) -> Result<u8, u8> {
     let target = block_on(target_of(&*store, &run))?.map(|target| run_history::local_target_name(&target));
     drop(store);
     let (flow, stored) = (past.flow, Some(past.note.is_some()));
+    let loaded = flow.loaded_target();
+    let input =
+        read_input(loaded, &args.inputs, args.input_json.as_deref()).map_err(|why| reject_input(loaded, why))?;
     let based = ReuseRunOptions {
         host: &args.host,
         show: &args.show,
@@ -81,7 +91,7 @@ pub fn run(args: &RunsForkArgs) -> Result<u8, u8> {
         spec: args.spec.run_spec(),
     };
     let (from, rerun) = (args.from.clone(), args.rerun.clone());
-    let request = ReuseRequest { from, rerun, ..ReuseRequest::for_whole_run(&run) };
+    let request = ReuseRequest { from, rerun, input, ..ReuseRequest::for_whole_run(&run) };
     if args.dry_run {
         let engine = args.host.models.configure_engine(Engine::new(), &settings);
         let seen = await_run(preview_fork(&engine, args.store.open_to_read()?, &request))?;

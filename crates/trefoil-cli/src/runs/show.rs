@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
-use trefoil::store::{Content, Record, RunFilter, Status, Store};
+use trefoil::store::{Content, RESERVED_LABEL, Record, RunFilter, Status, Store};
 use trefoil_host::durable::{StoredRun, read_outcome, with_called_usage};
 use trefoil_machine::event::{AwaitedActivity, QuestionClosure};
 use trefoil_project::codes::help;
@@ -102,7 +102,10 @@ pub fn run(args: &RunsShowArgs) -> Result<u8, u8> {
         lines.push(format!("content  {content}"));
     }
     for (key, value) in &record.labels {
-        lines.push(format!("label    {key}={value}"));
+        // Those of the engine are for programs.
+        if !key.starts_with(RESERVED_LABEL) {
+            lines.push(format!("label    {key}={value}"));
+        }
     }
     let is_ready = waiting.is_empty() || is_answered || is_late;
     if open && is_ready {

@@ -74,6 +74,7 @@ mod private_values;
 #[cfg(unix)]
 mod provider;
 #[cfg(unix)]
+#[allow(dead_code, reason = "shared with other tests")]
 mod pty;
 #[cfg(unix)]
 mod rates;

@@ -18,6 +18,7 @@ mod pty;
 #[allow(dead_code, reason = "shared with other tests")]
 mod world;
 
+mod certificates;
 mod connection;
 mod limits;
 mod live;

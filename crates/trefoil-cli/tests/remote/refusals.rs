@@ -18,6 +18,15 @@ fn what_a_server_does_not_know_is_named() {
         ran.exits(2).says(&["no run `", "list the runs with `trefoil runs list --server http://"]);
         assert_eq!(ran.out, "");
     }
+    flow.says(&[&format!("at the server {}", scene.server.address)]);
+    // What is wrong is said once.
+    let wrong = scene.remote(&["run", "hello", "--input-json", "{\"text\": 4}"]);
+    assert_eq!(wrong.exits(2).err.matches("text").count(), wrong.err.lines().next().unwrap().matches("text").count());
+    // The address of the API is that of the server.
+    let address = format!("{}/api/v1/", scene.server.address);
+    scene.folder.trefoil(&["runs", "list", "--server", &address]).exits(0);
+    // A negative amount is no unknown option.
+    scene.remote(&["run", "hello", "--max-cost", "-1"]).exits(2).says(&["invalid value '-1'", "number of dollars"]);
     let input = scene.remote(&["run", "hello", "-i", "txt=tea"]);
     input.exits(2).says(&["unknown input `txt`", "did you mean `text`?"]);
     let missing = scene.remote(&["run", "hello", "--input-json", "{\"text\": 4}"]);

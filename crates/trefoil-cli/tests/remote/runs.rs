@@ -192,19 +192,38 @@ fn a_fork_keeps_what_nothing_changes() {
     assert_eq!(scene.provider.asked().len(), 3);
     let shown = scene.remote(&["runs", "show", &run_id(&forked), "--output", "json"]).json();
     assert_eq!(shown["base"], json!(run));
+    // With another input, what depends on it runs again.
+    for fork in [
+        scene.remote(&["runs", "fork", &run, "-i", "text=rum"]),
+        scene.local(&["runs", "fork", &run, "-i", "text=rum"]),
+    ] {
+        assert!(fork.exits(0).out.contains("more about rum"), "{fork:?}");
+    }
+    scene.remote(&["runs", "fork", &run, "-i", "txt=rum"]).exits(2).says(&["unknown input `txt`"]);
+    assert_eq!(scene.provider.asked().len(), 7);
 }
 
 #[test]
 fn a_run_at_its_limit_goes_on_in_a_new_one() {
-    let scene = Scene::start();
-    let stopped = scene.remote(&["run", "pair", "-i", "text=tea", "--max-calls", "1"]);
+    // The first call may cost as much as this, and the second one more than what is left then.
+    let scene = Scene::with_prices(&[]);
+    let stopped = scene.remote(&["run", "pair", "-i", "text=tea", "--max-cost", "0.0103"]);
     stopped.exits(1).says(&["BUDGET_EXCEEDED"]);
     assert!(!stopped.err.contains("trefoil resume"), "it would stop again: {}", stopped.err);
     let fork = command_after(&stopped, "to continue in a new run: ");
-    assert!(fork.contains("--max-calls "), "{fork}");
+    assert!(fork.contains("--max-cost "), "{fork}");
     let forked = scene.enter(&fork);
     assert!(forked.exits(0).out.contains("more about tea"), "{forked:?}");
     assert_eq!(scene.provider.asked().len(), 2, "the first call is kept");
+}
+
+#[test]
+fn a_run_that_may_need_more_calls_than_it_may_make_does_not_start() {
+    let scene = Scene::start();
+    let refused = scene.remote(&["run", "pair", "-i", "text=tea", "--max-calls", "1"]);
+    refused.silent(2).says(&["the run did not start: it may need 2 model calls, but `--max-calls` allows only 1"]);
+    assert_eq!(scene.remote(&["runs", "list", "--output", "json"]).json()["runs"], json!([]));
+    scene.remote(&["run", "pair", "-i", "text=tea", "--max-calls", "2"]).exits(0);
 }
 
 #[test]

@@ -122,7 +122,7 @@ fn with_store(folder: &Folder, provider: &Provider, args: &[&str]) -> Command {
     command
 }
 
-fn start_server(
+pub fn start_server(
     folder: &Folder,
     provider: &Provider,
     options: &[String],

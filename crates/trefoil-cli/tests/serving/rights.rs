@@ -368,7 +368,10 @@ fn a_flow_reads_only_its_variables() {
     // A variable of a flow must be one of those that flows may read.
     scene.project(&format!("{allow}{}", rule("reads-needs", "[\"TREFOIL_STORE\"]")));
     let server = scene.serve(&[]);
-    refused(&server, "reads-needs", &["flows may not read it", "`[serve] env`"]);
+    refused(&server, "reads-needs", &["flows may not read it", "`[serve] env`", "cannot be read"]);
+    // It is set: to set it again would not help.
+    let reply = server.post("/api/v1/runs", &json!({ "flow": "reads-needs" }));
+    assert!(!reply.body.contains("export"), "{}", reply.body);
 }
 
 #[test]

@@ -42,6 +42,11 @@ impl RunCoordinator {
         let LimitRefusal { why, waits, kind, .. } = refusal;
         let location = Some(self.machine.prepared_program().program.steps[call.step].origin);
         let error = RunError::new("BUDGET_EXCEEDED", why).at_step(Some(call.key.clone()), location);
+        if kind == LimitKind::Cost
+            && let Some(budget) = self.machine.flags().spec.cost_budget
+        {
+            return Some((budget.explain_limit(error), false));
+        }
         let help = match kind.option_name() {
             Some(option) if waits => format!("allow more with `{option}`"),
             _ => {

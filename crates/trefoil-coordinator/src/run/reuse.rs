@@ -51,6 +51,11 @@ impl RunCoordinator {
         };
         let location = Some(self.machine.prepared_program().program.steps[first.step].origin);
         let error = RunError::new("BUDGET_EXCEEDED", message).at_step(Some(first.key.clone()), location);
+        if kind == LimitKind::Cost
+            && let Some(budget) = self.machine.flags().spec.cost_budget
+        {
+            return Some(budget.explain_limit(error));
+        }
         let error = error.with_raise(RunLimits::with_raised_limit(
             kind,
             limit,

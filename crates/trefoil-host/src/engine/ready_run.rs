@@ -388,7 +388,8 @@ impl ReadyRun {
     /// The options for the driver if the run starts: with a limit of calls, whatever is set, and with what it reserves.
     fn start_options(&self) -> DriverOptions {
         let calls = RunLimits::for_kind(LimitKind::Calls, LimitKind::Calls.of_default());
-        let spec = RunSpec { limits: self.spec.limits.with_defaults(calls), reserve: self.money.spec.reserve };
+        let spec =
+            RunSpec { limits: self.spec.limits.with_defaults(calls), reserve: self.money.spec.reserve, ..self.spec };
         DriverOptions { spec, ..self.options() }
     }
 

@@ -278,6 +278,12 @@ impl MachineTurn<'_> {
         let HardLimit { kind, limit, used, reserved, .. } = *ceiling;
         let location = ceiling.at.or(self.origin_of(f));
         let error = RunError::new("BUDGET_EXCEEDED", said).at_step(self.key_of(f), location);
+        if kind == LimitKind::Cost
+            && !ceiling.of_flow
+            && let Some(budget) = self.core.flags.spec.cost_budget
+        {
+            return budget.explain_limit(error);
+        }
         match kind.option_name() {
             Some(option) if !ceiling.of_flow => {
                 let later = remaining_needs::still_needed(self.program, self.core, Some(f), request).get(kind);

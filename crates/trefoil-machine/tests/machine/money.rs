@@ -234,7 +234,7 @@ fn all_at_the_bound(flags: Flags) -> (u64, Result<(), RunError>) {
 fn under_a_strict_limit_twenty_calls_at_once_that_cost_what_they_can_never_pass_it() {
     let rates = TokenRates { input: 1_000_000, output: 5_000_000, ..TokenRates::default() };
     let flags = |limit, reserve| Flags {
-        spec: RunSpec { limits: RunLimits::for_kind(LimitKind::Cost, limit), reserve: Some(reserve) },
+        spec: RunSpec { limits: RunLimits::for_kind(LimitKind::Cost, limit), reserve: Some(reserve), ..RunSpec::NONE },
         prices: vec![("test".to_owned(), ModelPrice { rates, ..ModelPrice::default() })],
         windows: vec![("test".to_owned(), 100)],
         ..FLAGS

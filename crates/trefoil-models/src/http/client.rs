@@ -1,11 +1,11 @@
 //! The HTTP client: sends requests and reports failures, without credentials or passwords in any text.
 
-use std::error::Error as _;
 use std::time::{Duration, SystemTime};
 
 use reqwest::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, LOCATION, TRANSFER_ENCODING};
 use reqwest::{Url, Version};
 use serde_json::Value as Json;
+use trefoil_runtime::connection_faults::innermost_cause;
 use trefoil_runtime::{ModelAnswer, ModelError, ModelErrorKind, Usage};
 use trefoil_template::{json_nodes, limits, read_json_bytes};
 
@@ -54,7 +54,7 @@ impl ModelHttpClient {
         match built {
             Ok(connections) => Ok(Self { connections, breakers: Breakers::default() }),
             Err(error) => {
-                let message = format!("cannot create an HTTP client: {}", innermost(&error));
+                let message = format!("cannot create an HTTP client: {}", innermost_cause(&error));
                 Err(ModelError::new(ModelErrorKind::Setup, message))
             }
         }
@@ -268,32 +268,23 @@ fn header_text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
 
 fn failure(endpoint: &ProviderEndpoint, error: &reqwest::Error) -> ModelError {
     if error.is_builder() {
-        endpoint.provider_error(ModelErrorKind::Setup, &format!("cannot be called: {}", innermost(error)))
+        endpoint.provider_error(ModelErrorKind::Setup, &format!("cannot be called: {}", innermost_cause(error)))
     } else if error.is_timeout() {
         let what = format!("cannot be reached at {}: timed out", endpoint.origin_text());
         endpoint
             .provider_error(if error.is_connect() { ModelErrorKind::Network } else { ModelErrorKind::Timeout }, &what)
     } else if error.is_connect() {
-        let cause = innermost(error);
+        let cause = innermost_cause(error);
         endpoint.provider_error(
             ModelErrorKind::Network,
             &format!("cannot be reached at {}: {cause}", endpoint.origin_text()),
         )
     } else {
         // The request was sent, so the outcome is unknown.
-        let what = format!("closed the connection before the answer was complete ({})", innermost(error));
+        let what = format!("closed the connection before the answer was complete ({})", innermost_cause(error));
         let came = Some(Box::new(ModelAnswer::new("", Usage::for_unknown_call())));
         ModelError { came, ..endpoint.provider_error(ModelErrorKind::Network, &what) }
     }
-}
-
-/// The innermost cause says what happened; the outer errors repeat the address.
-fn innermost(error: &reqwest::Error) -> String {
-    let Some(mut cause) = error.source() else { return "no answer".to_owned() };
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    cause.to_string()
 }
 
 /// Reads `retry-after-ms`, otherwise `retry-after`: seconds, or a date

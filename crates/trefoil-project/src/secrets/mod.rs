@@ -257,13 +257,17 @@ pub fn explain_unset(secrets: &dyn Secrets, kind: HoleKind, name: &str) -> Optio
             format!("the secret `{name}` is not set"),
             format!("set it with `trefoil secrets set {name}`, or in the environment as `{}`", variable_name(name)),
         ),
-        HoleKind::Env => (
-            match problem {
-                Some(why) => format!("the environment variable `{name}` is not set: {why}"),
-                None => format!("the environment variable `{name}` is not set"),
-            },
-            format!("set it, for example: `export {name}=...`"),
-        ),
+        HoleKind::Env => match &problem {
+            // It may be set, and to set it changes nothing.
+            Some(why) => {
+                let (why, help) = why.split_once("; ").unwrap_or((why, "set it to another value"));
+                (format!("the environment variable `{name}` cannot be read: {why}"), help.to_owned())
+            }
+            None => (
+                format!("the environment variable `{name}` is not set"),
+                format!("set it, for example: `export {name}=...`"),
+            ),
+        },
     })
 }
 

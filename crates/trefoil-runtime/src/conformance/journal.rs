@@ -214,7 +214,11 @@ fn one_of_each_kind() -> Vec<Entry> {
                 partial: Some("so far".to_owned()),
             }],
             changes: Box::new(ResumeChanges {
-                spec: RunSpec { limits: RunLimits::from_fn(|_| Some(1_000_000)), reserve: Some(Reserve::Bound) },
+                spec: RunSpec {
+                    limits: RunLimits::from_fn(|_| Some(1_000_000)),
+                    reserve: Some(Reserve::Bound),
+                    cost_budget: None,
+                },
                 windows: vec![("openai:gpt-5.4".to_owned(), 400_000)],
                 models: Some(AnswerSettings { answers: "embedded".to_owned(), ..AnswerSettings::default() }),
                 rerun: vec!["b".to_owned()],

@@ -10,6 +10,7 @@ use std::time::Duration;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
+use trefoil_machine::CostBudget;
 use trefoil_runtime::limits::ProviderLimits;
 use trefoil_runtime::limits::shared_limits::{SharedLimits, SharedPermit};
 use trefoil_runtime::locks::lock;
@@ -66,6 +67,8 @@ pub struct UsageGate {
 pub struct StartAllowance {
     /// What the run may cost at most, in millionths of a dollar.
     pub cost_micro: Option<u64>,
+    /// Of which budget that is what is left. `None`: it was asked for.
+    pub budget: Option<CostBudget>,
     turns: Vec<SharedPermit>,
 }
 
@@ -80,6 +83,7 @@ impl StartAllowance {
 struct DayBudget {
     /// Whose it is, for messages.
     whose: String,
+    sort: CostBudget,
     most_micro: u64,
     subject: BudgetSubject,
 }
@@ -225,15 +229,16 @@ impl UsageGate {
             let problem = Problem::new_conflict("FLOW_STOPPED", format!("runs of `{flow}` are stopped{why}"));
             return Err(problem.with_help("somebody with the scope `admin` can let them start again"));
         }
-        let mut allowance = StartAllowance { cost_micro: asked.cost_micro, turns: Vec::new() };
+        let mut allowance = StartAllowance { cost_micro: asked.cost_micro, ..StartAllowance::default() };
         if let Some(most_micro) = rule.cost_per_day_micro {
             allowance.turns.push(self.take_turn(format!("start:flow:{flow}")).await?);
             let budget = DayBudget {
                 whose: format!("the flow `{flow}`"),
+                sort: CostBudget::Flow,
                 most_micro,
                 subject: BudgetSubject::Flow(flow.to_owned()),
             };
-            allowance.cost_micro = Some(self.lower_cost(&budget, asked, allowance.cost_micro).await?);
+            self.lower_cost(&budget, asked, &mut allowance).await?;
         }
         let Some(key) = &caller.key else { return Ok(allowance) };
         let rights = &caller.rights;
@@ -254,8 +259,9 @@ impl UsageGate {
         }
         if let Some(most_micro) = rights.cost_per_day_micro {
             let subject = BudgetSubject::Key(key.to_string());
-            let budget = DayBudget { whose: format!("the key `{}`", caller.name), most_micro, subject };
-            allowance.cost_micro = Some(self.lower_cost(&budget, asked, allowance.cost_micro).await?);
+            let whose = format!("the key `{}`", caller.name);
+            let budget = DayBudget { whose, sort: CostBudget::Key, most_micro, subject };
+            self.lower_cost(&budget, asked, &mut allowance).await?;
         }
         Ok(allowance)
     }
@@ -281,8 +287,13 @@ impl UsageGate {
         Ok(permit)
     }
 
-    /// What a run may cost, so that the budget of the day holds whatever the other runs still do.
-    async fn lower_cost(&self, budget: &DayBudget, asked: &AskedStart<'_>, asked_micro: Option<u64>) -> ApiResult<u64> {
+    /// Lowers what a run may cost, so that the budget of the day holds whatever the other runs still do.
+    async fn lower_cost(
+        &self,
+        budget: &DayBudget,
+        asked: &AskedStart<'_>,
+        allowance: &mut StartAllowance,
+    ) -> ApiResult<()> {
         let now = self.store.clock().wall_ms();
         let today = self.day_spending.start_of_day();
         let spent = self.store.spending_since(&budget.spending_filter(), today).await?.usage.cost_micro;
@@ -310,10 +321,11 @@ impl UsageGate {
             let help = "give runs a limit of their own (`max_cost`), so that several fit into the budget";
             return Err(problem.with_help(help).with_retry_after((today + DAY_MS - now).div_ceil(1_000)));
         }
-        Ok(match asked_micro {
-            Some(asked) => asked.min(left),
-            None => left,
-        })
+        if allowance.cost_micro.is_none_or(|micro| micro > left) {
+            allowance.cost_micro = Some(left);
+            allowance.budget = Some(budget.sort);
+        }
+        Ok(())
     }
 
     /// What the operator says of a flow.

@@ -97,7 +97,11 @@ async fn explain_unasked(state: &AppState, record: &Record, step: &str, problem:
     }
     let earlier = earlier_answer(state.store(), &record.run, step).await.map_err(Error::from)?;
     Ok(match earlier {
-        Some(given) => AnswerRefusal::Settled(Some(QuestionClosure::Answered(given))).into(),
+        // What it waits for now, if it waits.
+        Some(given) => {
+            let answered = Problem::from(AnswerRefusal::Settled(Some(QuestionClosure::Answered(given))));
+            Problem { help: problem.help, ..answered }
+        }
         None => problem,
     })
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use reqwest::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::{Method, StatusCode, redirect};
+use trefoil_runtime::connection_faults::innermost_cause;
 use url::{Host, Url};
 
 use super::address;
@@ -113,7 +114,7 @@ impl GuardedClient {
             .connect_timeout(self.rules.limits.connect)
             .user_agent(concat!("trefoil/", env!("CARGO_PKG_VERSION")))
             .build()
-            .map_err(|e| HttpFault::Invalid(format!("cannot create an HTTP client: {}", innermost(&e))))?;
+            .map_err(|e| HttpFault::Invalid(format!("cannot create an HTTP client: {}", innermost_cause(&e))))?;
         Ok(pool.get_or_init(|| client))
     }
 
@@ -396,20 +397,11 @@ fn failure(url: &Url, error: &reqwest::Error) -> HttpFault {
         cause = inner.source();
     }
     if error.is_builder() {
-        HttpFault::Invalid(format!("cannot call {}: {}", host(url), innermost(error)))
+        HttpFault::Invalid(format!("cannot call {}: {}", host(url), innermost_cause(error)))
     } else if error.is_connect() {
-        HttpFault::Unreachable(format!("cannot reach {}: {}", host(url), innermost(error)))
+        HttpFault::Unreachable(format!("cannot reach {}: {}", host(url), innermost_cause(error)))
     } else {
-        let what = innermost(error);
+        let what = innermost_cause(error);
         HttpFault::Broken(format!("{} closed the connection before the answer was complete ({what})", host(url)))
     }
-}
-
-/// The innermost cause says what happened; the outer errors repeat the address.
-fn innermost(error: &reqwest::Error) -> String {
-    let Some(mut cause) = error.source() else { return "no answer".to_owned() };
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    cause.to_string()
 }

@@ -272,8 +272,9 @@ async fn serve(
     output::print_line(match held {
         0 => "stopping".to_owned(),
         n => format!(
-            "stopping; {} end or are given back, after {} s at the latest",
+            "stopping; {} {} given back, after {} s at the latest",
             count_of(n as u64, "run"),
+            if n == 1 { "ends or is" } else { "end or are" },
             args.drain
         ),
     });
