@@ -26,7 +26,7 @@ use trefoil_host::worker::{RunWorker, StopRequests, WorkerEngines, WorkerEvent, 
 use trefoil_project::load::LoadOptions;
 use trefoil_project::target::LoadTarget;
 use trefoil_server::{
-    AllowedOrigins, ClientToolBoard, KeyRing, RequestLog, RequestRecord, ServerMetrics, ServerState, ServingOptions,
+    AllowedOrigins, ClientToolBoard, KeyRing, RequestLog, RequestRecord, RunRecord, ServerMetrics, ServerState, ServingOptions,
     StoredManifests, UsageGate, build_router, serve_connections,
 };
 use trefoil_store::{Owner, SqliteStore, StoreLimits, StoreOptions};
@@ -84,6 +84,7 @@ struct Silent;
 
 impl RequestLog for Silent {
     fn write_record(&self, _: &RequestRecord) {}
+    fn write_run(&self, _: &RunRecord) {}
 }
 
 impl CatalogWatch for Silent {

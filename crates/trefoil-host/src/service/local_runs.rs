@@ -1,7 +1,7 @@
 //! The runs that this process has started for others.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use serde_json::Value as Json;
@@ -11,6 +11,7 @@ use trefoil_runtime::locks::lock;
 use trefoil_runtime::{CancelSwitch, EventKind, RunOutcome};
 
 use super::blocking_work::{BlockingWork, is_large_value};
+use super::run_ends::RunEndWatch;
 use super::feed::{LocalFeed, RunFeeds};
 use crate::engine::{AcceptedInput, ReadyRun};
 use crate::reuse::EditedRun;
@@ -27,6 +28,7 @@ pub struct LocalRuns {
     held: Mutex<HeldRuns>,
     ended: Notify,
     work: BlockingWork,
+    ends: OnceLock<Arc<dyn RunEndWatch>>,
 }
 
 #[derive(Default)]
@@ -61,12 +63,18 @@ impl LocalRuns {
             held: Mutex::default(),
             ended: Notify::new(),
             work: BlockingWork::default(),
+            ends: OnceLock::new(),
         })
     }
 
     /// The feeds of all runs.
     pub fn run_feeds(&self) -> &RunFeeds {
         &self.feeds
+    }
+
+    /// Tells somebody what becomes of the runs. Only the first one is told.
+    pub fn watch_ends(&self, watch: Arc<dyn RunEndWatch>) {
+        let _ = self.ends.set(watch);
     }
 
     /// Does what would keep requests waiting.
@@ -190,6 +198,7 @@ impl LocalRuns {
         ended: oneshot::Sender<RunOutcome>,
     ) {
         let _registered = RegisteredLocalRun { runs: self.clone(), run: run.id().to_owned() };
+        let flow = run.flow().name().to_owned();
         let mut started = Some(started);
         let (mut last, mut is_left) = (None, false);
         while let Some(event) = run.next_event().await {
@@ -210,6 +219,9 @@ impl LocalRuns {
         drop(started);
         let outcome = run.wait_outcome().await;
         feed.end_feed(is_left || outcome.continues || outcome.suspended);
+        if let Some(ends) = self.ends.get() {
+            ends.take_outcome(&flow, &outcome, is_left);
+        }
         drop(permit);
         let _ = ended.send(outcome);
     }
@@ -268,6 +280,9 @@ impl Drop for HeldRun {
     fn drop(&mut self) {
         lock(&self.runs.held).switches.remove(&self.run);
         self.runs.ended.notify_waiters();
+        if let Some(ends) = self.runs.ends.get() {
+            ends.take_end(&self.run);
+        }
     }
 }
 

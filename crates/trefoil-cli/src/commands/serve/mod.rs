@@ -5,7 +5,7 @@ mod stop_signal;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use clap::Args;
@@ -25,12 +25,12 @@ use trefoil_server::{
     TlsFiles, UsageGate,
 };
 use trefoil_server::{
-    TlsAcceptor, build_router, parse_host_name, parse_page_origin, serve_connections, watch_manifests,
+    RunLog, TlsAcceptor, build_router, parse_host_name, parse_page_origin, serve_connections, watch_manifests,
 };
 use trefoil_store::{Owner, StoreLimits};
 use trefoil_syntax::{FindingSeverity, SourceFiles};
 
-use self::log_lines::{LogFormat, LogLines};
+use self::log_lines::{LogFormat, LogLines, ServedWorkerLines};
 use self::stop_signal::{StopSignal, WorkerSignals};
 use super::worker::WorkerLines;
 use crate::args::{DurabilityArg, HostArgs, LimitArgs, ReadArgs, StoreArgs, UnknownArg};
@@ -105,6 +105,9 @@ pub struct ServeCommandArgs {
 
 /// Exit code 0: stopped by a signal, and all runs are given back; 1: not all of them; 2: it could not start.
 pub fn run(args: &ServeCommandArgs) -> Result<u8, u8> {
+    if matches!(args.log, LogFormat::Json) {
+        output::set_log_style(args.log.message_style());
+    }
     if !trefoil_project::file_access::is_folder(&args.folder) {
         let why = format!("`{}` is not a folder", args.folder.display());
         return Err(output::report_not_started(&why, Some("name the folder with the manifests")));
@@ -212,7 +215,11 @@ impl ServeCommandArgs {
             drain: Duration::from_secs(self.drain.into()),
         };
         let options = self.host.run_options(&self.store, self.read.no_config);
-        let lines = Arc::new(WorkerLines { quiet: true, options });
+        let lines = Arc::new(ServedWorkerLines {
+            lines: WorkerLines { quiet: true, options },
+            log: RunLog::watch_server(state),
+            flows: Mutex::default(),
+        });
         let worker = RunWorker::new(state.owner.clone(), state.engines.clone(), limits, lines);
         worker.with_feeds(state.local.run_feeds().clone())
     }
@@ -248,6 +255,7 @@ async fn serve(args: &ServeCommandArgs, state: AppState, tls: Option<TlsAcceptor
     let listener = TcpListener::bind(address).await.map_err(|error| refuse_address(address, &error))?;
     let address = listener.local_addr().unwrap_or(address);
     let requests = stop.start_listening().map_err(|error| cannot_start(&error))?;
+    output::set_log_style(args.log.message_style());
     announce(&state, address, tls.is_some());
     let watching = tokio::spawn(watch_files(state.catalog.clone()));
     let reading = tokio::spawn(watch_manifests(state.clone()));
@@ -283,7 +291,10 @@ async fn serve(args: &ServeCommandArgs, state: AppState, tls: Option<TlsAcceptor
     let _ = worker.await;
     trefoil_project::shell::end_all();
     match state.owner.release_all().await {
-        Ok(()) => Ok(exit::OK),
+        Ok(()) => {
+            output::print_line("stopped; all runs have ended or are given back");
+            Ok(exit::OK)
+        }
         Err(error) => Err(output::report_failure(&format!("not all runs were given back: {error}"), None)),
     }
 }
