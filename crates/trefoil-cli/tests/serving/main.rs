@@ -17,6 +17,7 @@ mod http;
 mod journal;
 mod keys;
 mod killed;
+mod log;
 mod outage;
 mod rights;
 mod scene;

@@ -73,6 +73,15 @@ impl Process {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+    /// Stops it, as its operator does, and waits for its end.
+    pub fn stop(&mut self) {
+        let id = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+        // Calls in progress need not end.
+        std::thread::sleep(Duration::from_millis(500));
+        let _ = rustix::process::kill_process(id, rustix::process::Signal::TERM);
+        assert!(self.child.wait().unwrap().success(), "it has not ended well");
+    }
     pub fn get(&self, path: &str) -> Reply {
         Request::get(path).send(self.address).unwrap()
     }
@@ -201,8 +210,9 @@ impl Scene {
         eventually("the server does not start", || {
             let text = std::fs::read_to_string(&log).unwrap();
             assert!(child.try_wait().unwrap().is_none(), "the server has ended: {text}");
-            let at = text.split_once("://").and_then(|(_, rest)| rest.split_once('\n'));
-            address = at.and_then(|(at, _)| at.parse().ok());
+            let rest = text.split_once("://").map(|(_, rest)| rest);
+            let at = rest.and_then(|rest| rest.find(['\n', '"']).map(|end| &rest[..end]));
+            address = at.and_then(|at| at.parse().ok());
             address.is_some()
         });
         Process { child, address: address.unwrap() }

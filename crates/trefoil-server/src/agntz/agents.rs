@@ -3,6 +3,7 @@
 use axum::Extension;
 use axum::Json as JsonResponse;
 use axum::extract::{Path, State};
+use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 use trefoil_host::catalog::CatalogFlow;
@@ -10,7 +11,7 @@ use trefoil_project::{Flow, FoundErrors};
 use trefoil_syntax::yaml::{self, YamlLimits, YamlNode};
 
 use super::errors::AgntzResult;
-use super::manifests::load_manifest;
+use super::manifests::{load_manifest, remove_manifest};
 use super::references::find_agent;
 use crate::access::{Caller, KeyScope};
 use crate::problem::{Problem, findings_json};
@@ -100,6 +101,20 @@ pub async fn show_agent(
     agent.insert("model".to_owned(), json!({ "provider": provider, "name": name }));
     agent.insert("metadata".to_owned(), json!({ "manifest": manifest }));
     Ok(JsonResponse(agent))
+}
+
+/// Deletes an agent that was imported.
+pub async fn delete_agent(
+    State(state): State<AppState>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> AgntzResult<StatusCode> {
+    caller.require_scope(KeyScope::Admin)?;
+    remove_manifest(&state, &id).await.map_err(|problem| match problem.status_code() {
+        StatusCode::NOT_FOUND => Problem::not_found("AGENT_NOT_FOUND", format!("Agent \"{id}\" not found")),
+        _ => problem,
+    })?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// A manifest to be checked.

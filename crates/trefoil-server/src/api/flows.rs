@@ -4,7 +4,7 @@ use axum::Extension;
 use axum::Json as JsonResponse;
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse as _, Response};
-use http::header;
+use http::{StatusCode, header};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 use trefoil_host::catalog::CatalogFlow;
@@ -13,6 +13,7 @@ use utoipa::ToSchema;
 
 use super::published_schemas::{Finding, FlowPlan};
 use crate::access::{Caller, KeyScope};
+use crate::agntz::remove_manifest;
 use crate::problem::{ApiResult, Problem, findings_json};
 use crate::state::AppState;
 
@@ -138,6 +139,18 @@ pub async fn show_flow(
         input_schema: tool.parameters,
         output_schema: tool.result,
     }))
+}
+
+/// Removes a flow that was imported (`POST /agents/import`). Its runs go on with it.
+#[utoipa::path(delete, path = "/api/v1/flows/{flow}", tag = "flows", params(("flow" = String, Path)), responses((status = 204, description = "It is not offered any more"), (status = 409, body = Problem, description = "It is the flow of a file")))]
+pub async fn remove_flow(
+    State(state): State<AppState>,
+    Extension(caller): Extension<Caller>,
+    Path(flow): Path<String>,
+) -> ApiResult<StatusCode> {
+    caller.require_scope(KeyScope::Admin)?;
+    remove_manifest(&state, &flow).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// The JSON Schema of the input of a flow.

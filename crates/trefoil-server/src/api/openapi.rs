@@ -20,6 +20,7 @@ use crate::problem::Problem;
         openapi_document,
         flows::list_flows,
         flows::show_flow,
+        flows::remove_flow,
         flows::flow_schema,
         flows::flow_checks,
         flows::flow_plan,
