@@ -26,8 +26,8 @@ use trefoil_host::worker::{RunWorker, StopRequests, WorkerEngines, WorkerEvent, 
 use trefoil_project::load::LoadOptions;
 use trefoil_project::target::LoadTarget;
 use trefoil_server::{
-    AllowedOrigins, ClientToolBoard, KeyRing, RequestLog, RequestRecord, RunRecord, ServerMetrics, ServerState, ServingOptions,
-    StoredManifests, UsageGate, build_router, serve_connections,
+    AllowedOrigins, ClientToolBoard, KeyRing, RequestLog, RequestRecord, RunRecord, ServerMetrics, ServerState,
+    ServingOptions, StoredManifests, UsageGate, build_router, serve_connections,
 };
 use trefoil_store::{Owner, SqliteStore, StoreLimits, StoreOptions};
 

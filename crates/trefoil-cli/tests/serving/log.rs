@@ -59,10 +59,16 @@ fn a_log_for_programs_is_one_object_a_line_and_has_nothing_of_prompts() {
     again.until(&held, "completed");
     Request::get("/health").send(again.address).unwrap().is(200);
     let log = scene.log();
-    let text: Vec<&str> = log.lines().filter(|line| !line.starts_with('{')).map(timed).collect();
+    // A finding has several lines, of which the first has the time.
+    let is_first = |line: &&str| line.starts_with("20");
+    let text: Vec<&str> = log.lines().filter(is_first).map(timed).collect();
+    assert!(text.iter().any(|line| line.starts_with("error[missing-key]")), "{log}");
     assert!(text.iter().any(|line| line.starts_with(&format!("run {held} of main continued"))), "{log}");
     eventually("its end is not in the log", || {
-        scene.log().lines().any(|line| line.contains(&format!("run {held} of main completed")) && line.contains(" cost "))
+        scene
+            .log()
+            .lines()
+            .any(|line| line.contains(&format!("run {held} of main completed")) && line.contains(" cost "))
     });
     assert!(text.iter().any(|line| line.contains("GET /health")), "{log}");
 }

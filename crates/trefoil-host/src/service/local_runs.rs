@@ -11,8 +11,8 @@ use trefoil_runtime::locks::lock;
 use trefoil_runtime::{CancelSwitch, EventKind, RunOutcome};
 
 use super::blocking_work::{BlockingWork, is_large_value};
-use super::run_ends::RunEndWatch;
 use super::feed::{LocalFeed, RunFeeds};
+use super::run_ends::RunEndWatch;
 use crate::engine::{AcceptedInput, ReadyRun};
 use crate::reuse::EditedRun;
 use crate::run::Run;

@@ -129,7 +129,9 @@ pub async fn remove_manifest(state: &AppState, id: &str) -> ApiResult<()> {
     }
     if state.catalog.has_file(id) {
         let detail = format!("`{id}` is the flow of a file, and not one that was imported");
-        return Err(Problem::new_conflict("FLOW_OF_FILE", detail).with_help("remove the file from the folder that is served"));
+        return Err(
+            Problem::new_conflict("FLOW_OF_FILE", detail).with_help("remove the file from the folder that is served")
+        );
     }
     Err(Problem::not_found("FLOW_NOT_FOUND", format!("there is no flow `{id}`")))
 }

@@ -18,8 +18,8 @@ use trefoil_project::secrets::SecretVault;
 use trefoil_project::settings::Settings;
 use trefoil_project::target::LoadTarget;
 use trefoil_server::{
-    AllowedOrigins, AppState, ClientToolBoard, KeyRights, KeyRing, KeyScope, KeyScopes, RequestLog, RequestRecord, RunRecord,
-    ServerMetrics, ServerState, ServingOptions, StoredManifests, UsageGate, build_router, serve_connections,
+    AllowedOrigins, AppState, ClientToolBoard, KeyRights, KeyRing, KeyScope, KeyScopes, RequestLog, RequestRecord,
+    RunRecord, ServerMetrics, ServerState, ServingOptions, StoredManifests, UsageGate, build_router, serve_connections,
 };
 use trefoil_store::{Owner, Record, RunFilter, SqliteStore, Status, Store, StoreLimits, StoreOptions};
 

@@ -134,6 +134,8 @@ pub fn run(args: &ServeCommandArgs) -> Result<u8, u8> {
         own: engine(&settings::load_user_settings(), false),
         folder: args.folder.clone(),
     };
+    // What prevents the start before this is for whoever has typed the command.
+    output::set_log_style(args.log.message_style());
     let catalog = args.load_catalog(move |settings| engine(settings, true))?;
     accept_rules(&settings, &catalog, &files)?;
     let (stop, stopping) = StopSignal::new();
@@ -255,7 +257,6 @@ async fn serve(args: &ServeCommandArgs, state: AppState, tls: Option<TlsAcceptor
     let listener = TcpListener::bind(address).await.map_err(|error| refuse_address(address, &error))?;
     let address = listener.local_addr().unwrap_or(address);
     let requests = stop.start_listening().map_err(|error| cannot_start(&error))?;
-    output::set_log_style(args.log.message_style());
     announce(&state, address, tls.is_some());
     let watching = tokio::spawn(watch_files(state.catalog.clone()));
     let reading = tokio::spawn(watch_manifests(state.clone()));
