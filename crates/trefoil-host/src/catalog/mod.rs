@@ -21,7 +21,7 @@ use trefoil_project::{Flow, FoundErrors};
 use trefoil_runtime::locks::lock;
 
 use crate::engine::Engine;
-use loading::{CatalogProject, LoadingFlows};
+use loading::{CatalogProject, LoadingFlows, find_unreadable};
 
 pub use notices::{CatalogNotice, CatalogWatch};
 
@@ -297,7 +297,8 @@ impl CatalogSource {
             return loading.add_target(&named, own, &*self.watch);
         }
         // Also those that are no manifests yet, or no longer: their next edit is seen.
-        loading.files.extend(file_access::yaml_files(&target.path, MOST_FILES));
+        let yaml = file_access::yaml_files(&target.path, MOST_FILES);
+        loading.files.extend(yaml.iter().cloned());
         let mut found = find_folder_targets(&target.path, &own.options);
         let mut lost = loading.find_lost(&target.path, &found);
         if lost.some_load {
@@ -305,6 +306,8 @@ impl CatalogSource {
             lost = loading.find_lost(&target.path, &found);
         }
         found.append(&mut lost.broken);
+        let mut unreadable = find_unreadable(&yaml, &found, &own.options);
+        found.append(&mut unreadable);
         for found in found {
             if !found.is_root && !self.with_called {
                 continue;
