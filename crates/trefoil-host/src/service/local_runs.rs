@@ -136,7 +136,7 @@ impl LocalRuns {
     /// As [`Self::start_run`].
     pub async fn start_edited(self: &Arc<Self>, edited: EditedRun) -> Result<StartedRun> {
         let permit = self.wait_permit().await;
-        let run = self.work.perform(move || edited.start_run()).await??;
+        let run = self.work.perform_work(move || edited.start_run()).await??;
         self.adopt_run(run, permit).await
     }
 
@@ -161,7 +161,7 @@ impl LocalRuns {
             let accepted = ready.accept_input(input)?;
             Ok((ready, accepted))
         };
-        if is_large { self.work.perform(check).await? } else { check() }
+        if is_large { self.work.perform_work(check).await? } else { check() }
     }
 
     async fn wait_permit(&self) -> Option<OwnedSemaphorePermit> {

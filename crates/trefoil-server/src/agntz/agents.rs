@@ -77,7 +77,7 @@ pub async fn list_agents(
         }
         agents
     };
-    Ok(JsonResponse(state.local.blocking_work().perform(list).await?))
+    Ok(JsonResponse(state.local.blocking_work().perform_work(list).await?))
 }
 
 /// Shows an agent with its manifest.
@@ -94,7 +94,7 @@ pub async fn show_agent(
     let loaded = offered.flow.loaded_target();
     let manifest = loaded.files.get(loaded.entry).map(|file| file.text().to_string()).unwrap_or_default();
     let flow = offered.flow.clone();
-    let texts = state.local.blocking_work().perform(move || ManifestTexts::of_flow(&flow)).await?;
+    let texts = state.local.blocking_work().perform_work(move || ManifestTexts::of_flow(&flow)).await?;
     let mut agent = summary(&offered, &texts);
     let (provider, name) = texts.model.unwrap_or_else(|| ("trefoil".to_owned(), "manifest".to_owned()));
     agent.insert("systemPrompt".to_owned(), texts.instruction.unwrap_or_default().into());
@@ -140,7 +140,7 @@ pub async fn validate_manifest(
         Ok(flow) => CheckedManifest::from_findings(flow.load_warnings()),
         Err(found) => CheckedManifest::from_findings(&found),
     };
-    let CheckedManifest { errors, warnings } = state.local.blocking_work().perform(check).await?;
+    let CheckedManifest { errors, warnings } = state.local.blocking_work().perform_work(check).await?;
     Ok(JsonResponse(json!({ "valid": errors.is_empty(), "errors": errors, "warnings": warnings })))
 }
 

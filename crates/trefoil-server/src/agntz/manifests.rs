@@ -166,7 +166,7 @@ async fn refresh_manifests(state: &AppState) -> StoreResult<()> {
                 Some((version, flow)) if version == document.version => Some(flow),
                 _ => {
                     let document = document.clone();
-                    work.perform(move || read_manifest(&document)).await.ok().flatten()
+                    work.perform_work(move || read_manifest(&document)).await.ok().flatten()
                 }
             };
             if let Some(flow) = flow {
@@ -177,7 +177,7 @@ async fn refresh_manifests(state: &AppState) -> StoreResult<()> {
     let mut offered: Vec<Flow> = flows.values().map(|(_, flow)| flow.clone()).collect();
     offered.sort_by(|one, other| one.name().cmp(other.name()));
     let (catalog, engine) = (state.catalog.clone(), Arc::new(state.engines.of_project.clone()));
-    let _ = work.perform(move || catalog.offer_others(offered, &engine)).await;
+    let _ = work.perform_work(move || catalog.offer_others(offered, &engine)).await;
     state.manifests.replace_flows(changes, flows);
     Ok(())
 }

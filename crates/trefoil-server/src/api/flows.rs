@@ -189,7 +189,7 @@ pub async fn flow_checks(
         let edit = offered.broken_edit.as_ref().map(findings_json);
         FlowChecks { findings: findings_json(offered.flow.load_warnings()), edit }
     };
-    Ok(JsonResponse(state.local.blocking_work().perform(list).await?))
+    Ok(JsonResponse(state.local.blocking_work().perform_work(list).await?))
 }
 
 /// The plan of a flow: inputs, steps, models, the most calls and what they cost.
@@ -202,7 +202,7 @@ pub async fn flow_plan(
     caller.require_scope(KeyScope::Read)?;
     let offered = state.find_flow(&caller, &flow)?;
     let plan = move || offered.engine.plan_flow(&offered.flow).to_json();
-    Ok(JsonResponse(state.local.blocking_work().perform(plan).await?))
+    Ok(JsonResponse(state.local.blocking_work().perform_work(plan).await?))
 }
 
 /// The format of a graph.
@@ -228,7 +228,7 @@ pub async fn flow_graph(
         return Err(problem.with_help(format!("the formats are `{}`", known.join("`, `"))));
     };
     let draw = move || write(&offered.flow.draw_graph());
-    let text = state.local.blocking_work().perform(draw).await?;
+    let text = state.local.blocking_work().perform_work(draw).await?;
     let content_type = if wanted == "svg" { "image/svg+xml" } else { "text/plain; charset=utf-8" };
     Ok(([(header::CONTENT_TYPE, content_type)], text).into_response())
 }
