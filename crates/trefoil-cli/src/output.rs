@@ -7,8 +7,10 @@
 //! being escaped. Data for programs ([`write_data`]) is not changed in a pipe or a file.
 
 use std::io::{ErrorKind, IsTerminal as _, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
 
+use trefoil_machine::moment::rfc3339_ms;
 use trefoil_syntax::diagnostic::render::TextOptions;
 use trefoil_syntax::{Diagnostic, SourceFiles};
 
@@ -188,11 +190,55 @@ pub fn write_exit_code(done: std::io::Result<()>) -> u8 {
     }
 }
 
+/// How messages are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum LogStyle {
+    /// For whoever has typed the command.
+    Plain,
+    /// Into a log: each with its time.
+    Timed,
+    /// Into a log: each as a JSON object with `time`, `level` and `message`.
+    Json,
+}
+
+static LOG_STYLE: AtomicU8 = AtomicU8::new(LogStyle::Plain as u8);
+
+/// Writes all further messages in this style.
+pub fn set_log_style(style: LogStyle) {
+    LOG_STYLE.store(style as u8, Ordering::Relaxed);
+}
+
+/// The time now, for a log: RFC 3339, UTC.
+pub fn log_time() -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    rfc3339_ms(u64::try_from(since.as_millis()).unwrap_or_default())
+}
+
+/// Writes a JSON object of a log on a line.
+pub fn print_log_object(json: &str) {
+    draw(&format!("{}\n", escape_json(&json)));
+}
+
 /// Prints a message on a separate line.
 pub fn print_line(text: impl Into<TerminalText>) {
-    let mut text = text.into();
-    text.push("\n");
-    print_part(text);
+    print_message("info", text.into(), |text| text);
+}
+
+/// Prints a message on a separate line. `shape`: how it is printed where nobody reads its level.
+fn print_message(level: &str, text: TerminalText, shape: impl FnOnce(TerminalText) -> TerminalText) {
+    let style = LOG_STYLE.load(Ordering::Relaxed);
+    if style == LogStyle::Json as u8 {
+        let message = text.without_colors();
+        let object = serde_json::json!({ "time": log_time(), "level": level, "message": message.trim_end() });
+        return print_log_object(&object.to_string());
+    }
+    let mut line = shape(text);
+    if style == LogStyle::Timed as u8 {
+        line = shown!("{} {}", log_time(), line);
+    }
+    line.push("\n");
+    print_part(line);
 }
 
 /// Prints a part of a line, such as a prompt.
@@ -221,7 +267,9 @@ pub fn write_answer(text: &str) -> u8 {
 }
 
 fn print_labelled(color: anstyle::AnsiColor, word: &'static str, text: impl Into<TerminalText>) {
-    print_line(shown!("{}: {}", TerminalText::with_style(color.on_default().bold(), word), text.into()));
+    print_message(word, text.into(), |text| {
+        shown!("{}: {}", TerminalText::with_style(color.on_default().bold(), word), text)
+    });
 }
 
 /// Prints a note.

@@ -45,7 +45,7 @@ where
     if bytes.len() <= SMALL {
         return parse_body(&bytes);
     }
-    state.local.blocking_work().perform(move || parse_body(&bytes)).await?
+    state.local.blocking_work().perform_work(move || parse_body(&bytes)).await?
 }
 
 /// The bytes of a body, within the limit of the server.

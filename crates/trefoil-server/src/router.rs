@@ -151,8 +151,15 @@ async fn guard_request(State(state): State<AppState>, request: Request, next: Ne
     };
     let code = response.extensions_mut().remove::<ResponseCode>();
     let caller = response.extensions_mut().remove::<Caller>();
+    let before = response.headers().clone();
     response = form.shape_response(&state, response).await;
     let headers = response.headers_mut();
+    // Whether a page may see it, and whether another request can follow, stay with another body.
+    for (name, value) in &before {
+        if *name != header::CONTENT_TYPE && *name != header::CONTENT_LENGTH && !headers.contains_key(name) {
+            headers.insert(name, value.clone());
+        }
+    }
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));

@@ -25,7 +25,7 @@ use trefoil_host::worker::{RunWorker, StopRequests, WorkerEngines, WorkerEvent, 
 use trefoil_project::load::LoadOptions;
 use trefoil_project::target::LoadTarget;
 use trefoil_server::{
-    AllowedOrigins, ClientToolBoard, KeyRing, PhaseSwitch, RequestLog, RequestRecord, ServerMetrics, ServerState,
+    AllowedOrigins, ClientToolBoard, KeyRing, PhaseSwitch, RequestLog, RequestRecord, RunRecord, ServerMetrics, ServerState,
     ServingOptions, ServingPhase, StoredManifests, UsageGate, build_router, serve_connections, serving_phases,
 };
 use trefoil_store::{Owner, SqliteStore, StoreLimits, StoreOptions};
@@ -83,6 +83,7 @@ struct Silent;
 
 impl RequestLog for Silent {
     fn write_record(&self, _: &RequestRecord) {}
+    fn write_run(&self, _: &RunRecord) {}
 }
 
 impl CatalogWatch for Silent {

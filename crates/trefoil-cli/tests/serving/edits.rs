@@ -69,6 +69,14 @@ fn a_file_that_is_written_in_two_steps_and_one_that_is_removed() {
     scene.folder.write("flows/new.yaml", "");
     std::thread::sleep(Duration::from_millis(1_500));
     assert!(flow(&server, "new").is_none());
+    assert!(!scene.log().contains("new.yaml"), "{}", scene.log());
+    // What is no YAML may be meant as a manifest.
+    scene.folder.write("flows/new.yaml", "id: new\nkind: [");
+    eventually(&format!("nobody says that the file is no YAML: {}", scene.log()), || {
+        let broken = server.get("/api/v1/flows").is(200).json()["broken"].clone();
+        broken.as_array().unwrap().iter().any(|one| one["target"].as_str().unwrap().ends_with("new.yaml"))
+    });
+    assert!(scene.log().contains("new.yaml` is not served"), "{}", scene.log());
     scene.folder.write("flows/new.yaml", CHAIN.replace("id: main", "id: new"));
     eventually(&format!("a new file is not served: {}", scene.log()), || flow(&server, "new").is_some());
     let run = server.start(&json!({ "flow": "new", "input": { "n": "new" } }));

@@ -18,6 +18,7 @@ mod http;
 mod journal;
 mod keys;
 mod killed;
+mod log;
 mod outage;
 mod rights;
 mod scene;

@@ -75,8 +75,8 @@ impl Process {
     }
     /// Tells it to stop, as an operator does.
     pub fn terminate(&self) {
-        let id = self.child.id().to_string();
-        assert!(std::process::Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        let id = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
     }
     /// Waits until it has ended, and returns whether it says that all went well.
     pub fn wait_exit(&mut self) -> bool {
@@ -86,6 +86,14 @@ impl Process {
             status.is_some()
         });
         status.unwrap().success()
+    }
+    /// Stops it at once: calls in progress need not end.
+    pub fn stop(&mut self) {
+        self.terminate();
+        std::thread::sleep(Duration::from_millis(500));
+        let id = rustix::process::Pid::from_child(&self.child);
+        let _ = rustix::process::kill_process(id, rustix::process::Signal::TERM);
+        assert!(self.wait_exit(), "it has not ended well");
     }
     pub fn get(&self, path: &str) -> Reply {
         Request::get(path).send(self.address).unwrap()
@@ -215,8 +223,9 @@ impl Scene {
         eventually("the server does not start", || {
             let text = std::fs::read_to_string(&log).unwrap();
             assert!(child.try_wait().unwrap().is_none(), "the server has ended: {text}");
-            let at = text.split_once("://").and_then(|(_, rest)| rest.split_once('\n'));
-            address = at.and_then(|(at, _)| at.parse().ok());
+            let rest = text.split_once("://").map(|(_, rest)| rest);
+            let at = rest.and_then(|rest| rest.find(['\n', '"']).map(|end| &rest[..end]));
+            address = at.and_then(|at| at.parse().ok());
             address.is_some()
         });
         Process { child, address: address.unwrap() }

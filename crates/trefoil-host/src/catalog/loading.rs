@@ -11,7 +11,8 @@ use trefoil_project::target::LoadTarget;
 use trefoil_project::{Error, Flow, FoundErrors};
 use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::{HumanInbox, HumanRequest, QuestionState};
-use trefoil_syntax::{Diagnostic, SourceFiles};
+use trefoil_syntax::yaml::{self, YamlLimits};
+use trefoil_syntax::{Diagnostic, FileId, SourceFile, SourceFiles};
 
 use super::{BrokenTarget, CatalogFlow, CatalogNotice, CatalogSnapshot, CatalogWatch};
 use crate::engine::Engine;
@@ -193,6 +194,29 @@ impl<'b> LoadingFlows<'b> {
             self.files.insert(path);
         }
     }
+}
+
+/// The files of a folder that may be meant as manifests, and of which nobody can say it, because they are no YAML. An empty one is
+/// still to be written.
+pub(super) fn find_unreadable(paths: &[PathBuf], found: &[FolderTarget], options: &LoadOptions) -> Vec<FolderTarget> {
+    let mut unreadable = Vec::new();
+    for path in paths {
+        if found.iter().any(|found| found.target.path == *path) {
+            continue;
+        }
+        let target = LoadTarget { path: path.clone(), id: None };
+        if let Err(report) = load_target(&target, options)
+            && report.files.iter().any(|(id, file)| Path::new(file.name()) == path && is_no_yaml(id, file))
+        {
+            unreadable.push(FolderTarget { target, is_root: true });
+        }
+    }
+    unreadable
+}
+
+fn is_no_yaml(id: FileId, file: &SourceFile) -> bool {
+    let is_empty = file.text().trim().is_empty();
+    !is_empty && !yaml::parse(id, file, &YamlLimits::default()).complete
 }
 
 fn finding_identities(findings: &FoundErrors) -> Vec<String> {

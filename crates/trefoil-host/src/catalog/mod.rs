@@ -22,7 +22,7 @@ use trefoil_project::{Flow, FoundErrors};
 use trefoil_runtime::locks::lock;
 
 use crate::engine::Engine;
-use loading::{CatalogProject, FoundProject, LoadingFlows};
+use loading::{CatalogProject, FoundProject, LoadingFlows, find_unreadable};
 
 pub use notices::{CatalogNotice, CatalogWatch};
 
@@ -313,7 +313,8 @@ impl CatalogSource {
             return loading.keep_target(target, findings, &*self.watch);
         }
         // Also those that are no manifests yet, or no longer: their next edit is seen.
-        loading.files.extend(file_access::yaml_files(&target.path, MOST_FILES));
+        let yaml = file_access::yaml_files(&target.path, MOST_FILES);
+        loading.files.extend(yaml.iter().cloned());
         let mut found = find_folder_targets(&target.path, &own.options);
         let mut lost = loading.find_lost(&target.path, &found);
         if lost.some_load {
@@ -321,6 +322,8 @@ impl CatalogSource {
             lost = loading.find_lost(&target.path, &found);
         }
         found.append(&mut lost.broken);
+        let mut unreadable = find_unreadable(&yaml, &found, &own.options);
+        found.append(&mut unreadable);
         for found in found {
             if !found.is_root && !self.with_called {
                 continue;

@@ -35,7 +35,7 @@ impl BlockingWork {
     /// # Errors
     ///
     /// [`Error::NoRuntime`] if the process stops.
-    pub async fn perform<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    pub async fn perform_work<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
         let permit = self.permits.clone().acquire_owned().await.map_err(|_| Error::NoRuntime)?;
         let done = tokio::task::spawn_blocking(move || {
             let _permit = permit;
@@ -48,14 +48,14 @@ impl BlockingWork {
     ///
     /// # Errors
     ///
-    /// As [`Self::perform`].
+    /// As [`Self::perform_work`].
     pub async fn perform_reading<T, F>(&self, work: impl FnOnce() -> F + Send + 'static) -> Result<T>
     where
         T: Send + 'static,
         F: Future<Output = T>,
     {
         let runtime = Handle::try_current().map_err(|_| Error::NoRuntime)?;
-        self.perform(move || runtime.block_on(work())).await
+        self.perform_work(move || runtime.block_on(work())).await
     }
 }
 
@@ -102,7 +102,7 @@ mod tests {
         for _ in 0..MOST * 2 {
             let work = work.clone();
             busy.push(tokio::spawn(
-                async move { work.perform(|| std::thread::sleep(Duration::from_millis(50))).await },
+                async move { work.perform_work(|| std::thread::sleep(Duration::from_millis(50))).await },
             ));
         }
         let begun = std::time::Instant::now();

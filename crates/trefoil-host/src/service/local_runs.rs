@@ -1,7 +1,7 @@
 //! The runs that this process has started for others.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use serde_json::Value as Json;
@@ -12,6 +12,7 @@ use trefoil_runtime::{CancelSwitch, EventKind, RunOutcome};
 
 use super::blocking_work::{BlockingWork, is_large_value};
 use super::feed::{LocalFeed, RunFeeds};
+use super::run_ends::RunEndWatch;
 use crate::engine::{AcceptedInput, ReadyRun};
 use crate::reuse::EditedRun;
 use crate::run::Run;
@@ -27,6 +28,7 @@ pub struct LocalRuns {
     held: Mutex<HeldRuns>,
     ended: Notify,
     work: BlockingWork,
+    ends: OnceLock<Arc<dyn RunEndWatch>>,
 }
 
 #[derive(Default)]
@@ -61,12 +63,18 @@ impl LocalRuns {
             held: Mutex::default(),
             ended: Notify::new(),
             work: BlockingWork::default(),
+            ends: OnceLock::new(),
         })
     }
 
     /// The feeds of all runs.
     pub fn run_feeds(&self) -> &RunFeeds {
         &self.feeds
+    }
+
+    /// Tells somebody what becomes of the runs. Only the first one is told.
+    pub fn watch_ends(&self, watch: Arc<dyn RunEndWatch>) {
+        let _ = self.ends.set(watch);
     }
 
     /// Does what would keep requests waiting.
@@ -133,7 +141,7 @@ impl LocalRuns {
     /// As [`Self::start_run`].
     pub async fn start_edited(self: &Arc<Self>, edited: EditedRun) -> Result<StartedRun> {
         let permit = self.wait_permit().await;
-        let run = self.work.perform(move || edited.start_run()).await??;
+        let run = self.work.perform_work(move || edited.start_run()).await??;
         self.adopt_run(run, permit).await
     }
 
@@ -158,7 +166,7 @@ impl LocalRuns {
             let accepted = ready.accept_input(input)?;
             Ok((ready, accepted))
         };
-        if is_large { self.work.perform(check).await? } else { check() }
+        if is_large { self.work.perform_work(check).await? } else { check() }
     }
 
     async fn wait_permit(&self) -> Option<OwnedSemaphorePermit> {
@@ -195,6 +203,7 @@ impl LocalRuns {
         ended: oneshot::Sender<RunOutcome>,
     ) {
         let _registered = RegisteredLocalRun { runs: self.clone(), run: run.id().to_owned() };
+        let flow = run.flow().name().to_owned();
         let mut started = Some(started);
         let (mut last, mut is_left) = (None, false);
         while let Some(event) = run.next_event().await {
@@ -215,6 +224,9 @@ impl LocalRuns {
         drop(started);
         let outcome = run.wait_outcome().await;
         feed.end_feed(is_left || outcome.continues || outcome.suspended);
+        if let Some(ends) = self.ends.get() {
+            ends.take_outcome(&flow, &outcome, is_left);
+        }
         drop(permit);
         let _ = ended.send(outcome);
     }
@@ -273,6 +285,9 @@ impl Drop for HeldRun {
     fn drop(&mut self) {
         lock(&self.runs.held).switches.remove(&self.run);
         self.runs.ended.notify_waiters();
+        if let Some(ends) = self.runs.ends.get() {
+            ends.take_end(&self.run);
+        }
     }
 }
 

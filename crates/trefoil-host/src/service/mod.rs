@@ -5,8 +5,10 @@ mod answer_text;
 mod blocking_work;
 mod feed;
 mod local_runs;
+mod run_ends;
 
 pub use answer_text::AnswerText;
 pub use blocking_work::{BlockingWork, is_large_value};
 pub use feed::{FeedEvent, FeedReader, RunFeeds};
 pub use local_runs::{HeldRun, LocalRuns, StartedRun};
+pub use run_ends::RunEndWatch;

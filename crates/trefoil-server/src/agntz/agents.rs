@@ -3,6 +3,7 @@
 use axum::Extension;
 use axum::Json as JsonResponse;
 use axum::extract::{Path, State};
+use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 use trefoil_host::catalog::CatalogFlow;
@@ -10,7 +11,7 @@ use trefoil_project::{Flow, FoundErrors};
 use trefoil_syntax::yaml::{self, YamlLimits, YamlNode};
 
 use super::errors::AgntzResult;
-use super::manifests::load_manifest;
+use super::manifests::{load_manifest, remove_manifest};
 use super::references::find_agent;
 use crate::access::{Caller, KeyScope};
 use crate::problem::{Problem, findings_json};
@@ -76,7 +77,7 @@ pub async fn list_agents(
         }
         agents
     };
-    Ok(JsonResponse(state.local.blocking_work().perform(list).await?))
+    Ok(JsonResponse(state.local.blocking_work().perform_work(list).await?))
 }
 
 /// Shows an agent with its manifest.
@@ -93,13 +94,27 @@ pub async fn show_agent(
     let loaded = offered.flow.loaded_target();
     let manifest = loaded.files.get(loaded.entry).map(|file| file.text().to_string()).unwrap_or_default();
     let flow = offered.flow.clone();
-    let texts = state.local.blocking_work().perform(move || ManifestTexts::of_flow(&flow)).await?;
+    let texts = state.local.blocking_work().perform_work(move || ManifestTexts::of_flow(&flow)).await?;
     let mut agent = summary(&offered, &texts);
     let (provider, name) = texts.model.unwrap_or_else(|| ("trefoil".to_owned(), "manifest".to_owned()));
     agent.insert("systemPrompt".to_owned(), texts.instruction.unwrap_or_default().into());
     agent.insert("model".to_owned(), json!({ "provider": provider, "name": name }));
     agent.insert("metadata".to_owned(), json!({ "manifest": manifest }));
     Ok(JsonResponse(agent))
+}
+
+/// Deletes an agent that was imported.
+pub async fn delete_agent(
+    State(state): State<AppState>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> AgntzResult<StatusCode> {
+    caller.require_scope(KeyScope::Admin)?;
+    remove_manifest(&state, &id).await.map_err(|problem| match problem.status_code() {
+        StatusCode::NOT_FOUND => Problem::not_found("AGENT_NOT_FOUND", format!("Agent \"{id}\" not found")),
+        _ => problem,
+    })?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// A manifest to be checked.
@@ -125,7 +140,7 @@ pub async fn validate_manifest(
         Ok(flow) => CheckedManifest::from_findings(flow.load_warnings()),
         Err(found) => CheckedManifest::from_findings(&found),
     };
-    let CheckedManifest { errors, warnings } = state.local.blocking_work().perform(check).await?;
+    let CheckedManifest { errors, warnings } = state.local.blocking_work().perform_work(check).await?;
     Ok(JsonResponse(json!({ "valid": errors.is_empty(), "errors": errors, "warnings": warnings })))
 }
 

@@ -133,7 +133,7 @@ async fn check_agents(
             let (checked, name) = check_text(&text, is_strict);
             (text, checked, name)
         };
-        let (text, mut checked, name) = state.local.blocking_work().perform(check).await?;
+        let (text, mut checked, name) = state.local.blocking_work().perform_work(check).await?;
         let mut add = |message: String| {
             checked.errors.push(json!({ "level": "error", "path": "", "message": message, "code": "invalid-id" }));
         };

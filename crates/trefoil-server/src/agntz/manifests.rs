@@ -13,6 +13,7 @@ use trefoil_project::{Error, Flow, FoundErrors};
 use trefoil_store::{Document, StoreResult};
 use trefoil_template::{HoleKind, read_json_bytes};
 
+use crate::problem::{ApiResult, Problem};
 use crate::state::AppState;
 
 /// The collection with a document for each manifest.
@@ -117,6 +118,24 @@ pub async fn announce_changes(state: &AppState) -> StoreResult<()> {
     refresh_manifests(state).await
 }
 
+/// Removes a manifest that was imported. It is not offered any more, on all servers; its runs go on with it.
+///
+/// # Errors
+///
+/// 404 if there is none, 409 for the flow of a file, and the store.
+pub async fn remove_manifest(state: &AppState, id: &str) -> ApiResult<()> {
+    if state.store().delete_document(COLLECTION, id).await? {
+        return Ok(announce_changes(state).await?);
+    }
+    if state.catalog.has_file(id) {
+        let detail = format!("`{id}` is the flow of a file, and not one that was imported");
+        return Err(
+            Problem::new_conflict("FLOW_OF_FILE", detail).with_help("remove the file from the folder that is served")
+        );
+    }
+    Err(Problem::not_found("FLOW_NOT_FOUND", format!("there is no flow `{id}`")))
+}
+
 /// Offers the manifests that other servers have received, from now on.
 pub async fn watch_manifests(state: AppState) {
     loop {
@@ -147,7 +166,7 @@ async fn refresh_manifests(state: &AppState) -> StoreResult<()> {
                 Some((version, flow)) if version == document.version => Some(flow),
                 _ => {
                     let document = document.clone();
-                    work.perform(move || read_manifest(&document)).await.ok().flatten()
+                    work.perform_work(move || read_manifest(&document)).await.ok().flatten()
                 }
             };
             if let Some(flow) = flow {
@@ -158,7 +177,7 @@ async fn refresh_manifests(state: &AppState) -> StoreResult<()> {
     let mut offered: Vec<Flow> = flows.values().map(|(_, flow)| flow.clone()).collect();
     offered.sort_by(|one, other| one.name().cmp(other.name()));
     let (catalog, engine) = (state.catalog.clone(), Arc::new(state.engines.of_project.clone()));
-    let _ = work.perform(move || catalog.offer_others(offered, &engine)).await;
+    let _ = work.perform_work(move || catalog.offer_others(offered, &engine)).await;
     state.manifests.replace_flows(changes, flows);
     Ok(())
 }

@@ -28,12 +28,12 @@ mod trace_spans;
 mod traces;
 
 use axum::Router;
-use axum::routing::{get, post, put};
+use axum::routing::{get, post};
 
 use crate::state::AppState;
 
 pub use errors::shape_agntz_error;
-pub use manifests::watch_manifests;
+pub use manifests::{remove_manifest, watch_manifests};
 use not_implemented::refuse_request;
 
 /// The routes that need a key.
@@ -48,7 +48,7 @@ pub fn agntz_routes() -> Router<AppState> {
         .route("/runs/{run}/client-tool-requests/{request}/result", post(client_tools::take_result))
         .route("/agents", get(agents::list_agents).post(refuse_request))
         .route("/agents/import", post(imports::import_agents))
-        .route("/agents/{id}", get(agents::show_agent).merge(put(refuse_request).delete(refuse_request)))
+        .route("/agents/{id}", get(agents::show_agent).delete(agents::delete_agent).put(refuse_request))
         .route("/validate", post(agents::validate_manifest))
         .route("/traces", get(traces::list_traces))
         .route("/traces/{run}", get(traces::show_trace).delete(traces::delete_trace))

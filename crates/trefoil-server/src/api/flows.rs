@@ -4,7 +4,7 @@ use axum::Extension;
 use axum::Json as JsonResponse;
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse as _, Response};
-use http::header;
+use http::{StatusCode, header};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 use trefoil_host::catalog::CatalogFlow;
@@ -13,6 +13,7 @@ use utoipa::ToSchema;
 
 use super::published_schemas::{Finding, FlowPlan};
 use crate::access::{Caller, KeyScope};
+use crate::agntz::remove_manifest;
 use crate::problem::{ApiResult, Problem, findings_json};
 use crate::state::AppState;
 
@@ -140,6 +141,18 @@ pub async fn show_flow(
     }))
 }
 
+/// Removes a flow that was imported (`POST /agents/import`). Its runs go on with it.
+#[utoipa::path(delete, path = "/api/v1/flows/{flow}", tag = "flows", params(("flow" = String, Path)), responses((status = 204, description = "It is not offered any more"), (status = 409, body = Problem, description = "It is the flow of a file")))]
+pub async fn remove_flow(
+    State(state): State<AppState>,
+    Extension(caller): Extension<Caller>,
+    Path(flow): Path<String>,
+) -> ApiResult<StatusCode> {
+    caller.require_scope(KeyScope::Admin)?;
+    remove_manifest(&state, &flow).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
 /// The JSON Schema of the input of a flow.
 #[utoipa::path(get, path = "/api/v1/flows/{flow}/schema", tag = "flows", params(("flow" = String, Path)), responses((status = 200, body = Object)))]
 pub async fn flow_schema(
@@ -176,7 +189,7 @@ pub async fn flow_checks(
         let edit = offered.broken_edit.as_ref().map(findings_json);
         FlowChecks { findings: findings_json(offered.flow.load_warnings()), edit }
     };
-    Ok(JsonResponse(state.local.blocking_work().perform(list).await?))
+    Ok(JsonResponse(state.local.blocking_work().perform_work(list).await?))
 }
 
 /// The plan of a flow: inputs, steps, models, the most calls and what they cost.
@@ -189,7 +202,7 @@ pub async fn flow_plan(
     caller.require_scope(KeyScope::Read)?;
     let offered = state.find_flow(&caller, &flow)?;
     let plan = move || offered.engine.plan_flow(&offered.flow).to_json();
-    Ok(JsonResponse(state.local.blocking_work().perform(plan).await?))
+    Ok(JsonResponse(state.local.blocking_work().perform_work(plan).await?))
 }
 
 /// The format of a graph.
@@ -215,7 +228,7 @@ pub async fn flow_graph(
         return Err(problem.with_help(format!("the formats are `{}`", known.join("`, `"))));
     };
     let draw = move || write(&offered.flow.draw_graph());
-    let text = state.local.blocking_work().perform(draw).await?;
+    let text = state.local.blocking_work().perform_work(draw).await?;
     let content_type = if wanted == "svg" { "image/svg+xml" } else { "text/plain; charset=utf-8" };
     Ok(([(header::CONTENT_TYPE, content_type)], text).into_response())
 }

@@ -68,6 +68,7 @@ impl ListedRoutes {
             .add(GET, "/me", callers::show_caller)
             .add(GET, "/flows", flows::list_flows)
             .add(GET, "/flows/{flow}", flows::show_flow)
+            .add(DELETE, "/flows/{flow}", flows::remove_flow)
             .add(GET, "/flows/{flow}/schema", flows::flow_schema)
             .add(GET, "/flows/{flow}/checks", flows::flow_checks)
             .add(GET, "/flows/{flow}/plan", flows::flow_plan)

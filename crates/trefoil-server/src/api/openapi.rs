@@ -23,6 +23,7 @@ use crate::problem::Problem;
         callers::show_caller,
         flows::list_flows,
         flows::show_flow,
+        flows::remove_flow,
         flows::flow_schema,
         flows::flow_checks,
         flows::flow_plan,

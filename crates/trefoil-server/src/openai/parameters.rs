@@ -138,4 +138,12 @@ mod tests {
         assert!(check_parameter("response_format", &json!({ "type": "text", "strict": true })).is_err());
         assert!(check_parameter("web_search_options", &json!({})).is_err());
     }
+
+    #[test]
+    fn the_page_for_users_names_each_parameter() {
+        let page = include_str!("../../../../docs/api.md");
+        for name in MEANT.into_iter().chain(NEUTRAL.map(|(name, _)| name)) {
+            assert!(page.contains(&format!("`{name}`")), "`{name}` is not in docs/api.md");
+        }
+    }
 }

@@ -27,6 +27,20 @@ async fn every_operation_of_the_description_succeeds_as_it_says() {
         assert_eq!(server.api("GET", "/flows/echo/rule").await.status, 200);
     }
 
+    let manifest = "id: brought\nkind: llm\nmodel: { provider: openai, name: gpt-5.4 }\ninstruction: Answer.\n";
+    for path in ["/api/v1/flows/brought", "/agents/brought"] {
+        let import = server.post("/agents/import", &json!({ "agents": [{ "manifest": manifest }] }));
+        assert_eq!(server.send(import).await.status, 200);
+        assert_eq!(server.api("GET", "/flows/brought").await.status, 200);
+        let removed = server.send(server.request("DELETE", path)).await;
+        assert_eq!(removed.status, 204, "{}", removed.text);
+        assert_eq!(server.api("GET", "/flows/brought").await.status, 404);
+        assert_eq!(server.send(server.request("DELETE", path)).await.status, 404);
+    }
+    let of_file = server.api("DELETE", "/flows/echo").await;
+    assert_eq!((of_file.status, &of_file.json()["code"]), (409, &json!("FLOW_OF_FILE")), "{}", of_file.text);
+    assert_eq!(server.send(server.request("DELETE", "/agents/echo")).await.status, 409);
+
     let set = server.request("PUT", "/api/v1/secrets/token").body(json!({ "value": "v" }).to_string());
     assert_eq!(server.send(set).await.status, 204);
     assert_eq!(server.api("GET", "/secrets").await.json(), json!({ "names": ["token"] }));
@@ -139,6 +153,8 @@ async fn what_is_refused_is_a_problem_whoever_refuses_it() {
     let reads = keyed.add_key(&[KeyScope::Read], &[]).await;
     let list = keyed.request("GET", "/api/v1/keys").header("authorization", &reads);
     assert_eq!(keyed.send(list).await.status, 403);
+    let remove = keyed.request("DELETE", "/api/v1/flows/echo").header("authorization", &reads);
+    assert_eq!(keyed.send(remove).await.status, 403);
     let figures = keyed.request("GET", "/metrics").header("authorization", reads);
     assert_eq!(keyed.send(figures).await.status, 403);
 }

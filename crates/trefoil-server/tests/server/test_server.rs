@@ -18,8 +18,8 @@ use trefoil_project::settings::Settings;
 use trefoil_project::target::LoadTarget;
 use trefoil_server::{
     AllowedOrigins, AppState, ClientToolBoard, KeyRights, KeyRing, KeyScope, KeyScopes, PhaseSwitch, RequestLog,
-    RequestRecord, ServerMetrics, ServerState, ServingOptions, ServingPhase, StoredManifests, UsageGate, build_router,
-    serve_connections, serving_phases,
+    RequestRecord, RunRecord, ServerMetrics, ServerState, ServingOptions, ServingPhase, StoredManifests, UsageGate,
+    build_router, serve_connections, serving_phases,
 };
 use trefoil_store::{Owner, Record, RunFilter, SqliteStore, Status, Store, StoreLimits, StoreOptions};
 
@@ -78,6 +78,7 @@ impl CatalogWatch for Silent {
 
 impl RequestLog for Silent {
     fn write_record(&self, _record: &RequestRecord) {}
+    fn write_run(&self, _record: &RunRecord) {}
 }
 
 /// The flows for tests with the clients of others, and what their models answer.

@@ -5,7 +5,7 @@ mod stop_signal;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use clap::Args;
@@ -25,13 +25,13 @@ use trefoil_server::{
     TlsFiles, UsageGate,
 };
 use trefoil_server::{
-    PhaseSwitch, ServingPhase, TlsAcceptor, build_router, parse_host_name, parse_page_origin, serve_connections,
+    PhaseSwitch, RunLog, ServingPhase, TlsAcceptor, build_router, parse_host_name, parse_page_origin, serve_connections,
     serving_phases, watch_manifests,
 };
 use trefoil_store::{Owner, StoreLimits};
 use trefoil_syntax::{FindingSeverity, SourceFiles};
 
-use self::log_lines::{LogFormat, LogLines};
+use self::log_lines::{LogFormat, LogLines, ServedWorkerLines};
 use self::stop_signal::{StopSignal, WorkerSignals};
 use super::worker::WorkerLines;
 use crate::args::{DurabilityArg, HostArgs, LimitArgs, ReadArgs, StoreArgs, UnknownArg};
@@ -106,6 +106,9 @@ pub struct ServeCommandArgs {
 
 /// Exit code 0: stopped by a signal, and all runs are given back; 1: not all of them; 2: it could not start.
 pub fn run(args: &ServeCommandArgs) -> Result<u8, u8> {
+    if matches!(args.log, LogFormat::Json) {
+        output::set_log_style(args.log.message_style());
+    }
     if !trefoil_project::file_access::is_folder(&args.folder) {
         let why = format!("`{}` is not a folder", args.folder.display());
         return Err(output::report_not_started(&why, Some("name the folder with the manifests")));
@@ -132,6 +135,8 @@ pub fn run(args: &ServeCommandArgs) -> Result<u8, u8> {
         own: engine(&settings::load_user_settings(), false),
         folder: args.folder.clone(),
     };
+    // What prevents the start before this is for whoever has typed the command.
+    output::set_log_style(args.log.message_style());
     let catalog = args.load_catalog(move |settings| engine(settings, true))?;
     accept_rules(&settings, &catalog, &files)?;
     let snapshot = catalog.last_snapshot();
@@ -217,7 +222,11 @@ impl ServeCommandArgs {
             drain: Duration::from_secs(self.drain.into()),
         };
         let options = self.host.run_options(&self.store, self.read.no_config);
-        let lines = Arc::new(WorkerLines { quiet: true, options });
+        let lines = Arc::new(ServedWorkerLines {
+            lines: WorkerLines { quiet: true, options },
+            log: RunLog::watch_server(state),
+            flows: Mutex::default(),
+        });
         let worker = RunWorker::new(state.owner.clone(), state.engines.clone(), limits, lines);
         worker.with_feeds(state.local.run_feeds().clone())
     }
@@ -293,7 +302,10 @@ async fn serve(
     phases.enter_phase(ServingPhase::Closing);
     let _ = serving.await;
     match state.engines.of_project.end_process().await {
-        Ok(()) => Ok(exit::OK),
+        Ok(()) => {
+            output::print_line("stopped; all runs have ended or are given back");
+            Ok(exit::OK)
+        }
         Err(error) => Err(output::report_failure(&format!("not all runs were given back: {error}"), None)),
     }
 }

@@ -40,6 +40,7 @@ const TASKS: &[&str] = &[
 ];
 /// Pages to look things up in.
 const REFERENCES: &[&str] = &[
+    "api",
     "server",
     "concepts",
     "settings",
