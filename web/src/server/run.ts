@@ -152,7 +152,8 @@ export class RunStore {
     }
     if (frame.id !== null) this.#after = frame.id;
     const trace = data as Trace;
-    if (frame.event === 'trace' || !this.#source) await this.#open(trace);
+    // Of a run that had ended and goes on, the whole trace comes again: what somebody looks at stays.
+    if (!this.#source) await this.#open(trace);
     else {
       this.#source.change(trace);
       await this.state.peek()?.refresh();

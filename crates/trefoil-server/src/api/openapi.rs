@@ -8,7 +8,9 @@ use utoipa::openapi::{Components, Content, Ref, RefOr, Response};
 use utoipa::{Modify, OpenApi};
 
 use super::published_schemas::{RunTrace, add_published};
-use super::{callers, event_stream, flows, keys, questions, run_actions, run_forks, run_list, run_start, run_traces, secrets};
+use super::{
+    callers, event_stream, flows, keys, questions, run_actions, run_forks, run_list, run_start, run_traces, secrets,
+};
 use crate::problem::Problem;
 
 #[derive(OpenApi)]

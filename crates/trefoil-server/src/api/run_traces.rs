@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use axum::Extension;
-use axum::Json as JsonResponse;
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse as _, Response};
-use http::HeaderMap;
+use http::{HeaderMap, StatusCode, header};
 use serde::Deserialize;
 use serde_json::Value as Json;
 use trefoil_host::durable::{StoredRun, called_failure, stop_reason};
@@ -51,7 +50,7 @@ impl EventSink for TraceUntil {
     }
 }
 
-async fn read_trace(state: &AppState, record: &Record, last: Option<u64>) -> ApiResult<Json> {
+async fn read_trace(state: &AppState, record: &Record, last: Option<u64>) -> ApiResult<Response> {
     let stored = StoredRun::read_run(&**state.store(), &record.run).await?;
     let sink = Arc::new(TraceUntil { trace: std::sync::Mutex::default(), last });
     state.runs.send_events(&record.run, sink.clone()).await?;
@@ -59,7 +58,14 @@ async fn read_trace(state: &AppState, record: &Record, last: Option<u64>) -> Api
     if last.is_none() {
         tell_standing(state, &mut trace, record).await;
     }
-    Ok(trace.to_json(&subject_of(&stored)))
+    let text = write_json(move || trace.to_json(&subject_of(&stored))).await?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
+}
+
+/// The text of a large JSON. It is made beside the requests of others, which do not wait for it.
+pub async fn write_json(make: impl FnOnce() -> Json + Send + 'static) -> ApiResult<String> {
+    let made = tokio::task::spawn_blocking(move || make().to_string()).await;
+    made.map_err(|why| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL", why.to_string()))
 }
 
 /// What a trace says of the program of a run.
@@ -100,10 +106,10 @@ pub async fn run_state(
     Extension(caller): Extension<Caller>,
     Path(run): Path<String>,
     Query(query): Query<RunStateQuery>,
-) -> ApiResult<JsonResponse<Json>> {
+) -> ApiResult<Response> {
     caller.require_scope(KeyScope::Read)?;
     let record = state.find_run(&caller, &run).await?;
-    Ok(JsonResponse(read_trace(&state, &record, query.event).await?))
+    read_trace(&state, &record, query.event).await
 }
 
 /// The trace of a run: every step with its prompts, answers, usage and times. With `Accept: text/event-stream`, a stream that goes on
@@ -123,5 +129,5 @@ pub async fn run_trace(
     if wants_stream(&headers) {
         return stream_trace(&state, &caller, &record.run, last_event_id(&headers)).await;
     }
-    Ok(JsonResponse(read_trace(&state, &record, None).await?).into_response())
+    read_trace(&state, &record, None).await
 }
