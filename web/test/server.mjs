@@ -236,7 +236,10 @@ test('a fork says before the click what is kept, what runs again and what it cos
   await panel.locator('.preview').waitFor();
   assert.match(await panel.locator('.d-kept').innerText(), /1 call\s+is kept and not paid again\s+writer/);
   assert.match(await panel.locator('.d-again').innerText(), /1 call\s+runs again\s+editor/);
-  assert.match(await panel.locator('.money').innerText(), /costs\s+(at most \$|unknown)/);
+  assert.match(await panel.locator('.money').innerText(), /costs\s+(at most \$|unknown|no maximum)/);
+  await panel.getByLabel('Limit in dollars').fill('0.5');
+  assert.equal(await panel.locator('.primary').innerText(), 'Start the new run (at most $0.50)');
+  await panel.getByLabel('Limit in dollars').fill('');
   assert.equal(provider.calls, called, 'a preview calls nothing');
   await panel.getByRole('button', { name: /Start the new run/ }).click();
   await tab.waitForFunction((old) => !location.hash.includes(old) && document.querySelector('.title')?.textContent?.includes('completed'), run);
@@ -321,7 +324,7 @@ test('flows show their graph, their findings, their plan and their runs', async 
   assert.ok(await tab.locator('.picture img').evaluate((img) => img.decode().then(() => img.naturalWidth > 50)));
   await tab.locator('.plan li', { hasText: 'editor' }).waitFor();
   await tab.locator('table.runs tbody tr').first().waitFor();
-  assert.match(await tab.locator('main').innerText(), /cost\s+(at most \$|unknown)/);
+  assert.match(await tab.locator('main').innerText(), /cost\s+(at most \$|unknown|no maximum)/);
 });
 
 test('where a key is needed, it stays in memory, and the page shows only what it may do', async (t) => {

@@ -99,7 +99,7 @@ export function StepActions({ store, detail }: { store: RunStore; detail: StepDe
   const open = useSignal<string | null>(null);
   const run = store.detail.value;
   const { key } = detail.step;
-  if (!run || !may('run') || detail.name.kind === 'group') return null;
+  if (!run || !may('run') || !isEnd(run.status) || detail.name.kind === 'group') return null;
   const isOpen = open.value === key;
   return (
     <>

@@ -106,7 +106,7 @@ export function CostText({ cost }: { cost: Cost }) {
 /** What a run costs at most, in words. */
 export function atMost(cost: PlanCost): string {
   if (cost.unpriced.length > 0) return `unknown: no price is known for ${cost.unpriced.map((m) => inline(m)).join(', ')}`;
-  if (!cost.at_most) return 'unknown: not every call has a bound';
+  if (!cost.at_most) return `no maximum: ${cost.no_maximum.length > 0 ? brief(cost.no_maximum.map(String).join('; '), 200) : 'not every call has a bound'}`;
   return `at most ${cost.at_most.text}`;
 }
 

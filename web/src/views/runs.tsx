@@ -2,7 +2,7 @@
 
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
-import { Sign, WORDS } from '../parts/status.tsx';
+import { Sign, Ticks, WORDS } from '../parts/status.tsx';
 import { ask, may } from '../server/api.ts';
 import { useRepeated } from '../server/repeat.ts';
 import { address } from '../server/route.ts';
@@ -124,7 +124,7 @@ function RunRow({ run, now }: { run: RunSummary; now: number }) {
           ))}
         {run.error && (
           <span class="why" dir="auto" title={brief(run.error.message, 400)}>
-            {brief(`${run.error.code}: ${run.error.message}`, 160)}
+            <Ticks text={brief(`${run.error.code}: ${run.error.message}`, 160)} />
           </span>
         )}
       </td>

@@ -99,7 +99,7 @@ function Menu({ current }: { current: string }) {
       </nav>
       {may('run') && (
         <a class="button primary" href="#/start">
-          Start<span> a run</span>
+          Start<span>{'\u00a0a run'}</span>
         </a>
       )}
       {who && who.name !== 'local' && (

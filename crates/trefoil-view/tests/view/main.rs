@@ -79,6 +79,15 @@ fn steps(trace: &serde_json::Value) -> &[serde_json::Value] {
     trace["steps"].as_array().unwrap()
 }
 
+/// A step without what follows from the steps around it, which in a run start before it.
+fn alone(step: &serde_json::Value) -> serde_json::Value {
+    let mut step = step.clone();
+    let members = step.as_object_mut().unwrap();
+    members.remove("parent");
+    members.remove("kept");
+    step
+}
+
 #[test]
 fn what_changed_since_an_earlier_trace_is_all_that_is_not_as_it_was() {
     let mut numbers = Numbers(11);
@@ -103,7 +112,8 @@ fn what_changed_since_an_earlier_trace_is_all_that_is_not_as_it_was() {
             let mut left = steps(&changes).iter().peekable();
             for (index, step) in steps(&new).iter().enumerate() {
                 let is_sent = left.next_if_eq(&step).is_some();
-                assert!(is_sent || steps(&old).get(index) == Some(step), "{step}\nis not in\n{changes}");
+                let is_known = steps(&old).get(index).is_some_and(|known| alone(known) == alone(step));
+                assert!(is_sent || is_known, "{step}\nis not in\n{changes}");
             }
             assert_eq!(left.next(), None, "a change is no step of the trace");
             for name in ["status", "output", "error", "usage", "waiting", "stopped", "warnings"] {
