@@ -26,7 +26,10 @@ const head = (status, steps) => ({
 const graph = { title: 'grades', width: 300, height: 300, nodes: [{ id: 'n0', label: 'grades', kind: 'start', x: 20, y: 20, width: 90, height: 30 }, { id: 'n1', label: 'grader', kind: 'agent', x: 20, y: 120, width: 90, height: 40 }], edges: [], frames: [] };
 const outer = (status) => ({ key: 'grade', parent: null, label: 'grade', kind: 'map', status, started_ms: 0, duration_ms: status === 'done' ? STEPS * 3 + 900 : null, items: { total: STEPS, failed: 0 }, calls: [], notes: [], node: null, frame: null });
 const summary = (status) => ({ run: 'r', flow: 'grades', status, started: '2026-01-01T00:00:00.000Z', calls: STEPS, tokens: { input: 1, output: 1, cached: 0, unknown_calls: 0 }, cost: { usd: 1, completeness: 'known', text: '$1.00' }, entries: 1 });
-const whole = JSON.stringify({ ...head('completed', [outer('done'), ...Array.from({ length: STEPS }, (_, i) => step(i, true))]), input: 'x', graph });
+const PART = 1_000;
+const part = (from, more) => JSON.stringify({ ...head('completed', [outer('done'), ...Array.from({ length: Math.min(PART, STEPS - from) }, (_, i) => step(from + i, true))]), ...more });
+const first = part(0, { input: 'x', graph, duration_ms: null });
+const rest = Array.from({ length: Math.ceil(STEPS / PART) - 1 }, (_, i) => part((i + 1) * PART, {}));
 const STREAMED = 1_000;
 
 const server = createServer(async (request, response) => {
@@ -37,7 +40,17 @@ const server = createServer(async (request, response) => {
   if (pathname === '/api/v1/me') return json({ name: 'local', needs_key: false, scopes: ['read', 'run', 'answer', 'admin'], all_runs: true });
   if (pathname === '/api/v1/questions') return json({ questions: [] });
   if (pathname === '/api/v1/runs/ended') return json(summary('completed'));
-  if (pathname === '/api/v1/runs/ended/trace') return json(whole);
+  if (pathname === '/api/v1/runs/ended/trace') {
+    // As a server reads it: what it has after a moment, then the rest.
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    const frame = (id, name, body) => response.write(`id: ${id}\nevent: ${name}\ndata: ${body}\n\n`);
+    frame(1, 'trace', first);
+    for (const [i, part] of rest.entries()) {
+      await new Promise((done) => setTimeout(done, 100));
+      frame(i + 2, 'changes', part);
+    }
+    return response.end();
+  }
   if (pathname === '/api/v1/runs/going') return json(summary('running'));
   if (pathname === '/api/v1/runs/going/trace') {
     response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -80,8 +93,10 @@ async function times(view, ready) {
 const [menu] = await times('#/questions', '.empty');
 say('from the address to a view that can be used, ms', menu);
 const [paint, elements] = await times('#/runs/ended', '.all .row');
-say(`a run of ${STEPS} steps (${(whole.length / 1e6).toFixed(1)} MB) to its first paint, ms`, paint);
+say(`a run of ${STEPS} steps (${((first.length + rest.join('').length) / 1e6).toFixed(1)} MB) to its first paint, ms`, paint);
 say('elements in the page', elements);
+const [read] = await times('#/runs/ended', '.actions:not(:has(.live)) .space');
+say('the same until all of it is there, ms', read);
 
 const tab = await browser.newPage({ viewport: { width: 1400, height: 900 } });
 await tab.goto(`${url}#/runs/going`);

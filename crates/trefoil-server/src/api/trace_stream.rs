@@ -162,8 +162,10 @@ impl TraceWatch {
         }
         let record = self.read_record().await?;
         let mut trace = self.now.clone();
-        if !record.status.is_end() || is_end {
+        if is_end || !record.status.is_end() {
             tell_standing(&self.state, &mut trace, &record).await;
+        } else {
+            trace.set_status(record.status);
         }
         let (about, now, sent) = (self.about.clone(), trace.clone(), self.sent.take());
         let name = if sent.is_some() { "changes" } else { "trace" };
