@@ -413,3 +413,27 @@ test('from the list to an answer by keys only', async (t) => {
   await tab.keyboard.press('Enter');
   await tab.waitForFunction(() => document.querySelector('.title')?.textContent?.includes('completed'));
 });
+
+test('what is typed into a filter stays, although the list is drawn again all the time', async (t) => {
+  const tab = await open(t, '#/?status=running');
+  const field = tab.getByLabel('Search ids, flows, errors and labels');
+  await field.pressSequentially('no such run at all', { delay: 120 });
+  assert.equal(await field.inputValue(), 'no such run at all');
+  await tab.waitForFunction(() => new URLSearchParams(location.hash.split('?')[1]).get('text') === 'no such run at all');
+  assert.equal(await field.evaluate((e) => document.activeElement === e), true);
+});
+
+test('what asks before it acts does not take the keyboard back', async (t) => {
+  answers(t, () => ({ parts: ['a', 'b'], pause: 20_000 }));
+  const run = await server.run('story', { topic: 'twice' });
+  const tab = await open(t, `#/runs/${run}`);
+  await tab.locator('.live').waitFor();
+  await tab.getByRole('button', { name: 'Cancel', exact: true }).click();
+  await tab.keyboard.press('Tab');
+  // Over some redraws: the time of a run in progress moves every second.
+  await tab.waitForTimeout(2_500);
+  assert.equal(await tab.evaluate(() => document.activeElement?.textContent), 'No');
+  await tab.keyboard.press('Enter');
+  assert.equal((await server.api(`/runs/${run}`)).json.status, 'running');
+  await server.api(`/runs/${run}/cancel`, { method: 'POST' });
+});

@@ -199,6 +199,8 @@ export class RunStore {
     const asks = !isEnd(status) && (trace.steps ?? []).some((step) => step.kind === 'human' || step.status === 'waiting');
     if (status === this.#status && !asks) return;
     const isFirst = this.#status === '';
+    const state = this.state.peek();
+    if (state && !isFirst && status !== this.#status) state.said.value = `The run is ${status}`;
     this.#status = status;
     if (!isFirst || asks) void this.ask().catch(() => {});
   }

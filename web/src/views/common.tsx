@@ -2,7 +2,7 @@
 
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import { Ticks } from '../parts/status.tsx';
 import { describe, NoAnswer, Problem } from '../server/api.ts';
 import type { Cost, Finding, PlanCost, RunSummary } from '../server/types.ts';
@@ -120,6 +120,10 @@ export function lasted(run: RunSummary, now: number): string {
 /** A button that asks once before it acts. */
 export function Twice({ label, sure, act, busy, danger }: { label: string; sure: string; act: () => void; busy?: boolean; danger?: boolean }) {
   const asks = useSignal(false);
+  const yes = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    if (asks.value) yes.current?.focus();
+  }, [asks.value]);
   if (!asks.value) {
     return (
       <button type="button" class="button" disabled={busy} onClick={() => (asks.value = true)}>
@@ -134,7 +138,7 @@ export function Twice({ label, sure, act, busy, danger }: { label: string; sure:
         type="button"
         class={`button ${danger ? 'danger' : 'primary'}`}
         disabled={busy}
-        ref={(button) => button?.focus()}
+        ref={yes}
         onClick={() => {
           asks.value = false;
           act();

@@ -31,6 +31,11 @@ export function RunView({ route }: ViewProps) {
   }, [store]);
   const failed = store.failed.value;
   const state = store.state.value;
+  const flow = store.detail.value?.flow;
+  const status = store.detail.value?.status;
+  useEffect(() => {
+    if (flow) document.title = `${brief(flow, 60)} · ${status} · Trefoil`;
+  }, [flow, status]);
   if (failed && !state) {
     const isGone = failed instanceof Problem && (failed.body.status === 404 || failed.body.status === 410);
     return (
