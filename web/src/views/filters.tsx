@@ -15,7 +15,7 @@ export function RunFilters({ filters, flows }: { filters: Filters; flows: FlowSu
   if (filters.flow) names.add(filters.flow);
   return (
     <form class="filters" role="search" aria-label="Which runs" onSubmit={(e) => e.preventDefault()}>
-      <Typed type="search" label="Search ids, flows, errors and labels" placeholder="Search runs" value={filters.text ?? ''} set={(text) => type({ text })} />
+      <Typed label="Search ids, flows, errors and labels" placeholder="Search runs" value={filters.text ?? ''} set={(text) => type({ text })} />
       <Choice label="Status" value={filters.status} all="any status" options={STATUSES.map((s) => [s, s])} set={(status) => set({ status })} />
       <Choice label="Flow" value={filters.flow} all="all flows" options={[...names].map((n) => [n, n])} set={(flow) => set({ flow })} />
       <Choice
@@ -26,7 +26,7 @@ export function RunFilters({ filters, flows }: { filters: Filters; flows: FlowSu
         set={(since) => set({ since })}
       />
       <Typed
-        type="text"
+        narrow
         label="Label, as KEY:VALUE"
         placeholder="KEY:VALUE"
         value={filters.label ?? ''}
@@ -42,7 +42,7 @@ export function RunFilters({ filters, flows }: { filters: Filters; flows: FlowSu
 }
 
 interface TypedProps {
-  type: 'search' | 'text';
+  narrow?: boolean;
   label: string;
   placeholder: string;
   value: string;
@@ -50,7 +50,7 @@ interface TypedProps {
 }
 
 /** A field whose text counts when somebody pauses. Until then, the list may be drawn again, and must not take letters away. */
-function Typed({ type, label, placeholder, value, set }: TypedProps) {
+function Typed({ narrow, label, placeholder, value, set }: TypedProps) {
   const field = useRef<HTMLInputElement>(null);
   const timer = useRef(0);
   const latest = useRef(set);
@@ -62,8 +62,8 @@ function Typed({ type, label, placeholder, value, set }: TypedProps) {
   return (
     <input
       ref={field}
-      type={type}
-      class={type === 'text' ? 'label' : ''}
+      type="search"
+      class={narrow ? 'label' : ''}
       aria-label={label}
       placeholder={placeholder}
       autocomplete="off"
