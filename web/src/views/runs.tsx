@@ -13,6 +13,7 @@ import { isEnd } from '../server/ends.ts';
 import { Ago, CostText, Empty, Failed, lasted, useNow } from './common.tsx';
 import { RunFilters } from './filters.tsx';
 import type { ViewProps } from './list.ts';
+import { Tally } from './tally.tsx';
 
 const PAUSE = 2_000;
 
@@ -46,6 +47,7 @@ export function RunsView({ route }: ViewProps) {
           <RunTable runs={waiting} now={now} label="Runs that wait" />
         </section>
       )}
+      <Tally runs={[...waiting, ...rest]} more={store.next.value !== null} query={route.query} />
       {rest.length > 0 && <RunTable runs={rest} now={now} label="Runs" />}
       {runs !== null && rest.length === 0 && waiting.length === 0 && <NoRuns isFiltered={isFiltered} flows={flows.value} />}
       {store.next.value !== null && (

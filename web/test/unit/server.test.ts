@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { faultsOf, fieldsOf, readEntry } from '../../src/server/form.ts';
 import { type Frame, FrameParser } from '../../src/server/stream.ts';
+import { together } from '../../src/server/costs.ts';
 
 const entered = (texts: Record<string, string>, json: Record<string, boolean> = {}) => ({ texts, json });
 
@@ -48,4 +49,12 @@ test('findings of the server are at the field that they name, the others at the 
   assert.deepEqual(Object.keys(said('agent `x` needs the input property `a.b`').faults), ['a.b']);
   assert.equal(said('input property `topic` of `x` is wrong', 'the weather').rest, true);
   assert.equal(said().rest, true);
+});
+
+test('what is not known of costs is never zero', () => {
+  const run = (completeness: string, usd?: number) => ({ cost: { completeness, text: '', usd } }) as never;
+  assert.equal(together([run('known', 1), run('known', 0.2)]), '$1.20');
+  assert.equal(together([run('known', 1), run('partial', 0.2)]), '$1.20+');
+  assert.equal(together([run('known', 1), run('unknown')]), '$1.00+');
+  assert.equal(together([run('unknown'), run('known', 0)]), '-');
 });
