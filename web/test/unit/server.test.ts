@@ -55,6 +55,6 @@ test('what is not known of costs is never zero', () => {
   const run = (completeness: string, usd?: number) => ({ cost: { completeness, text: '', usd } }) as never;
   assert.equal(together([run('known', 1), run('known', 0.2)]), '$1.20');
   assert.equal(together([run('known', 1), run('partial', 0.2)]), '$1.20+');
-  assert.equal(together([run('known', 1), run('unknown')]), '$1.00+');
+  assert.equal(together([run('known', 1), run('unknown')]), '$1+');
   assert.equal(together([run('unknown'), run('known', 0)]), '-');
 });

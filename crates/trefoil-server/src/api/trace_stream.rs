@@ -13,7 +13,7 @@ use trefoil_store::{Record, StoreError};
 use trefoil_view::trace::{Trace, TraceSubject};
 
 use super::arriving_text::ArrivingText;
-use super::run_traces::{subject_of, tell_standing, write_json};
+use super::trace_parts::{subject_of, tell_standing, write_json};
 use crate::access::Caller;
 use crate::open_stream::OpenStream;
 use crate::problem::{ApiResult, Problem};
