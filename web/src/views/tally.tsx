@@ -23,7 +23,7 @@ export function Tally({ runs, more, query }: TallyProps) {
   times.sort((a, b) => a - b);
   const filters = filtersOf(query);
   return (
-    <p class="facts tally-of" aria-label="All of these runs">
+    <p class="facts tally-of">
       <span class="muted">{more ? `the newest ${count(runs.length)}` : several(runs.length, 'run')}</span>
       {statuses.size > 1 &&
         [...statuses].map(([status, n]) => (
