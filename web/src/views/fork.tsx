@@ -78,7 +78,9 @@ export function ForkPanel({ run, from, close }: ForkProps) {
             <div class="money">
               <dt>costs</dt>
               <dd>
-                <b>{atMost(found.cost)}</b>
+                <b>
+                  <Ticks text={atMost(found.cost)} />
+                </b>
                 {found.cost.expected && <span class="muted">, {found.cost.expected.text} on average so far</span>}
               </dd>
             </div>
