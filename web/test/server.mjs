@@ -354,6 +354,22 @@ test('where a key is needed, it stays in memory, and the page shows only what it
   await field.waitFor();
 });
 
+test('a key that is revoked while somebody looks leads to the login, and another key goes on there', async (t) => {
+  const keyed = await startServer({ provider: provider.url, args: ['--require-key'] });
+  t.after(() => keyed.stop());
+  const [first, admin] = [keyed.addKey('first', 'read,run,answer'), keyed.addKey('boss', 'admin')];
+  const { json } = await keyed.api('/runs', { body: { flow: 'approval', input: { task: 'x' }, wait_seconds: 20 }, key: first });
+  const tab = await open(t, `#/runs/${json.run}`, { url: keyed.url, allow: /status of 401/ });
+  await tab.getByLabel('Key', { exact: true }).fill(first);
+  await tab.getByRole('button', { name: 'Enter' }).click();
+  await tab.locator('.question').waitFor();
+  keyed.revokeKey('first');
+  await tab.getByText('The key is unknown or was revoked.').waitFor();
+  await tab.getByLabel('Key', { exact: true }).fill(admin);
+  await tab.getByRole('button', { name: 'Enter' }).click();
+  await tab.locator('.question').waitFor();
+});
+
 test('data of runs is text, and nothing of the page may become more', async (t) => {
   const evil = '<img src=x onerror="window.harmed=1"><script>window.harmed=1</script>\u202e';
   answers(t, () => ({ parts: [evil] }));
