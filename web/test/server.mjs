@@ -359,7 +359,7 @@ test('a key that is revoked while somebody looks leads to the login, and another
   t.after(() => keyed.stop());
   const [first, admin] = [keyed.addKey('first', 'read,run,answer'), keyed.addKey('boss', 'admin')];
   const { json } = await keyed.api('/runs', { body: { flow: 'approval', input: { task: 'x' }, wait_seconds: 20 }, key: first });
-  const tab = await open(t, `#/runs/${json.run}`, { url: keyed.url, allow: /status of 401/ });
+  const tab = await open(t, `#/runs/${json.run}`, { url: keyed.url, allow: /status of 401|ERR_/ });
   await tab.getByLabel('Key', { exact: true }).fill(first);
   await tab.getByRole('button', { name: 'Enter' }).click();
   await tab.locator('.question').waitFor();
