@@ -97,6 +97,7 @@ export class State {
   async #start() {
     this.states.value = await this.source.stateAt(null);
     this.size.value = await this.source.size(this.view.value);
+    this.#leads = this.overview.failed !== undefined;
     if (isOpenLink(location.hash) && this.overview.failed) await this.#show({ step: this.overview.failed.key });
     else await this.#read();
     addEventListener('hashchange', this.#browse);
@@ -109,6 +110,8 @@ export class State {
   }
 
   #stop = () => {};
+  /** Whether the step that failed was shown unasked. */
+  #leads = false;
   #byKeys = false;
   readonly #browse = () => {
       const browsed = this.#byKeys;
@@ -159,6 +162,11 @@ export class State {
       }
       this.revision.value += 1;
     });
+    // It failed before these eyes, or was read so far only now.
+    if (key === null && overview.failed && !this.#leads && isOpenLink(location.hash)) {
+      this.#leads = true;
+      await this.#show({ step: overview.failed.key });
+    }
   }
 
   /** Only the chosen step has something else to say. */

@@ -65,10 +65,10 @@ function answers(t, how) {
 }
 
 const status = (tab) => tab.locator('.title > .word').first();
-const ended = async (run) => {
+const ended = async (run, statuses = ['completed', 'failed', 'cancelled', 'waiting']) => {
   for (let i = 0; i < 300; i++) {
     const { json } = await server.api(`/runs/${run}`);
-    if (['completed', 'failed', 'cancelled', 'waiting'].includes(json.status)) return json;
+    if (statuses.includes(json.status)) return json;
     await new Promise((done) => setTimeout(done, 50));
   }
   throw new Error(`run ${run} goes on`);
@@ -205,7 +205,7 @@ test('the card of a question stays when the answer does not arrive, and the same
   await tab.unroute('**/answers');
   await card.getByRole('button', { name: 'yes', exact: true }).click();
   await card.locator('.given').waitFor();
-  assert.equal((await ended(run)).status, 'completed');
+  await ended(run, ['completed']);
 });
 
 test('a failed run leads with its failure, is resumed, and pays nothing twice', async (t) => {
@@ -236,7 +236,10 @@ test('a fork says before the click what is kept, what runs again and what it cos
   await panel.locator('.preview').waitFor();
   assert.match(await panel.locator('.d-kept').innerText(), /1 call\s+is kept and not paid again\s+writer/);
   assert.match(await panel.locator('.d-again').innerText(), /1 call\s+runs again\s+editor/);
-  assert.match(await panel.locator('.money').innerText(), /costs\s+(at most \$|unknown)/);
+  assert.match(await panel.locator('.money').innerText(), /costs\s+(at most \$|unknown|no maximum)/);
+  await panel.getByLabel('Limit in dollars').fill('0.5');
+  assert.equal(await panel.locator('.primary').innerText(), 'Start the new run (at most $0.50)');
+  await panel.getByLabel('Limit in dollars').fill('');
   assert.equal(provider.calls, called, 'a preview calls nothing');
   await panel.getByRole('button', { name: /Start the new run/ }).click();
   await tab.waitForFunction((old) => !location.hash.includes(old) && document.querySelector('.title')?.textContent?.includes('completed'), run);
@@ -321,7 +324,7 @@ test('flows show their graph, their findings, their plan and their runs', async 
   assert.ok(await tab.locator('.picture img').evaluate((img) => img.decode().then(() => img.naturalWidth > 50)));
   await tab.locator('.plan li', { hasText: 'editor' }).waitFor();
   await tab.locator('table.runs tbody tr').first().waitFor();
-  assert.match(await tab.locator('main').innerText(), /cost\s+(at most \$|unknown)/);
+  assert.match(await tab.locator('main').innerText(), /cost\s+(at most \$|unknown|no maximum)/);
 });
 
 test('where a key is needed, it stays in memory, and the page shows only what it may do', async (t) => {
@@ -349,6 +352,22 @@ test('where a key is needed, it stays in memory, and the page shows only what it
   for (const key of [reader, writer]) assert.ok(!kept.includes(key.split('_').at(-1)), 'the key is nowhere');
   await tab.reload();
   await field.waitFor();
+});
+
+test('a key that is revoked while somebody looks leads to the login, and another key goes on there', async (t) => {
+  const keyed = await startServer({ provider: provider.url, args: ['--require-key'] });
+  t.after(() => keyed.stop());
+  const [first, admin] = [keyed.addKey('first', 'read,run,answer'), keyed.addKey('boss', 'admin')];
+  const { json } = await keyed.api('/runs', { body: { flow: 'approval', input: { task: 'x' }, wait_seconds: 20 }, key: first });
+  const tab = await open(t, `#/runs/${json.run}`, { url: keyed.url, allow: /status of 401|ERR_/ });
+  await tab.getByLabel('Key', { exact: true }).fill(first);
+  await tab.getByRole('button', { name: 'Enter' }).click();
+  await tab.locator('.question').waitFor();
+  keyed.revokeKey('first');
+  await tab.getByText('The key is unknown or was revoked.').waitFor();
+  await tab.getByLabel('Key', { exact: true }).fill(admin);
+  await tab.getByRole('button', { name: 'Enter' }).click();
+  await tab.locator('.question').waitFor();
 });
 
 test('data of runs is text, and nothing of the page may become more', async (t) => {
@@ -409,4 +428,28 @@ test('from the list to an answer by keys only', async (t) => {
   for (let i = 0; i < 30 && !(await tab.evaluate(() => document.activeElement?.closest('.answers') !== null && document.activeElement?.closest('.answers') !== undefined)); i++) await tab.keyboard.press('Tab');
   await tab.keyboard.press('Enter');
   await tab.waitForFunction(() => document.querySelector('.title')?.textContent?.includes('completed'));
+});
+
+test('what is typed into a filter stays, although the list is drawn again all the time', async (t) => {
+  const tab = await open(t, '#/?status=running');
+  const field = tab.getByLabel('Search ids, flows, errors and labels');
+  await field.pressSequentially('no such run at all', { delay: 120 });
+  assert.equal(await field.inputValue(), 'no such run at all');
+  await tab.waitForFunction(() => new URLSearchParams(location.hash.split('?')[1]).get('text') === 'no such run at all');
+  assert.equal(await field.evaluate((e) => document.activeElement === e), true);
+});
+
+test('what asks before it acts does not take the keyboard back', async (t) => {
+  answers(t, () => ({ parts: ['a', 'b'], pause: 20_000 }));
+  const run = await server.run('story', { topic: 'twice' });
+  const tab = await open(t, `#/runs/${run}`);
+  await tab.locator('.live').waitFor();
+  await tab.getByRole('button', { name: 'Cancel', exact: true }).click();
+  await tab.keyboard.press('Tab');
+  // Over some redraws: the time of a run in progress moves every second.
+  await tab.waitForTimeout(2_500);
+  assert.equal(await tab.evaluate(() => document.activeElement?.textContent), 'No');
+  await tab.keyboard.press('Enter');
+  assert.equal((await server.api(`/runs/${run}`)).json.status, 'running');
+  await server.api(`/runs/${run}/cancel`, { method: 'POST' });
 });

@@ -1,6 +1,6 @@
-//! The trace page: builds it, compares it with the committed one, and tests it in a real browser.
+//! The trace page and the page of the server: builds them, compares them with the committed ones, and tests them in a real browser.
 //!
-//! The page is committed, so that building Trefoil needs neither node nor a browser. If they are missing, this command
+//! The pages are committed, so that building Trefoil needs neither node nor a browser. If they are missing, this command
 //! reports what it skipped; with `--required`, that is a failure.
 
 use std::path::Path;
@@ -43,6 +43,7 @@ pub fn run(root: &Path, args: &[&str]) -> Outcome {
     browser.extend(rest);
     problems += usize::from(!done(&web, "npm", &browser)?);
     let _ = std::fs::remove_dir_all(&recorded);
+    problems += usize::from(!test_server(root, &web)?);
     Ok(problems)
 }
 
@@ -85,6 +86,20 @@ fn record(root: &Path, dir: &Path) -> Outcome {
         }
     }
     Ok(problems)
+}
+
+/// Tests the page of a server that runs in a process of its own. Returns whether it succeeded.
+fn test_server(root: &Path, web: &Path) -> Result<bool, String> {
+    if !done(root, env!("CARGO"), &["build", "--quiet", "--locked", "--bin", "trefoil"])? {
+        return Ok(false);
+    }
+    // Cargo puts both programs into the same folder.
+    let own = std::env::current_exe().map_err(|e| e.to_string())?;
+    let program = own.with_file_name(format!("trefoil{}", std::env::consts::EXE_SUFFIX));
+    println!("npm run server");
+    let mut command = Command::new("npm");
+    command.args(["run", "--silent", "server"]).env("TREFOIL", program).current_dir(web).stdin(Stdio::null());
+    Ok(command.status().map_err(|e| format!("npm: {e}"))?.success())
 }
 
 fn skip(what: &str, so: &str, required: bool) -> Outcome {

@@ -33,7 +33,7 @@ export function Node({ node, at, most, heat, small, selected, cursor, choose, se
   const mixed = at.failed > 0 && at.failed < at.runs;
   // What is drawn comes first, as it is drawn: a name that is spoken finds its node.
   const said = outer
-    ? `${called}, ${node.kind} of the workflow`
+    ? `${[called, ...notes].join(' ')}, ${node.kind} of the workflow`
     : `${[called, ...notes, badge].filter(Boolean).join(' ')}, ${brief(node.kind, 20)}, ${WORDS[mixed ? 'mixed' : at.status] ?? at.status}${at.runs > 1 ? `, ${several(at.runs, 'run')}` : ''}`;
   const classes = `node k-${/^[a-z]+$/.test(node.kind) ? node.kind : 'other'} s-${outer ? 'outer' : at.status}${mixed ? ' mixed' : ''}${heat ? ` h-${warmth}` : ''}${selected ? ' selected' : ''}${node.optional ? ' optional' : ''}`;
   const rx = outer ? height / 2 : node.kind === 'agent' || node.kind === 'human' ? 8 : 3;

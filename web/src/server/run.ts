@@ -17,6 +17,10 @@ const TICK = 1_000;
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 8_000;
 
+/** When the browser has drawn what there is; soon, where nobody sees it. */
+const drawn = (): Promise<void> =>
+  new Promise((done) => (document.hidden ? setTimeout(done) : requestAnimationFrame(() => setTimeout(done))));
+
 export class RunStore {
   readonly run: string;
   readonly state = signal<State | null>(null);
@@ -27,8 +31,13 @@ export class RunStore {
   #source: LiveSource | null = null;
   #after: string | null = null;
   #status = '';
+  /** Whether the run has ended, and all of it is here. */
+  #isWhole = false;
   #gone = new AbortController();
   #watches = false;
+  /** What has come and is not shown yet. */
+  #frames: Frame[] = [];
+  #shows = false;
   #wake: (() => void) | null = null;
   #pending: Promise<void> = Promise.resolve();
   #prepare: (state: State) => void;
@@ -57,7 +66,7 @@ export class RunStore {
     while (!this.#gone.signal.aborted) {
       try {
         await this.#look();
-        if (isEnd(this.#status)) {
+        if (this.#isWhole) {
           this.connection.value = 'over';
           break;
         }
@@ -115,12 +124,9 @@ export class RunStore {
   }
 
   async #look() {
+    this.#isWhole = false;
     await this.ask();
-    const status = this.detail.peek()?.status ?? '';
-    if (this.#source === null && isEnd(status)) {
-      await this.#open(await ask<Trace>(`${this.path}/trace`, { signal: this.#gone.signal }));
-      return;
-    }
+    // Of a run that has ended, too: what there is of a long one is shown while the rest is read.
     await follow(`${this.path}/trace`, this.#after, (frame) => this.#take(frame), this.#gone.signal);
     await this.#pending;
     if (this.#cut !== null) {
@@ -128,36 +134,54 @@ export class RunStore {
       this.#cut = null;
       throw new NoAnswer(why);
     }
-    await this.ask();
+    if (!isEnd(this.detail.peek()?.status ?? '')) await this.ask();
   }
 
   #take(frame: Frame) {
     this.connection.value = 'live';
-    // One after the other: what is shown first is made of the first one.
-    this.#pending = this.#pending.then(() => this.#put(frame)).catch((why: unknown) => {
+    this.#frames.push(frame);
+    if (this.#frames.length > 1 || this.#shows) return;
+    this.#shows = true;
+    this.#pending = this.#show().catch((why: unknown) => {
+      this.#frames = [];
       this.failed.value = why;
-    });
+    }).finally(() => (this.#shows = false));
   }
 
-  async #put(frame: Frame) {
+  /** Shows what has come: all at once, and then lets the browser draw it. */
+  async #show() {
+    while (this.#frames.length > 0) {
+      // What is there first is drawn first.
+      const frames = this.#source ? this.#frames.splice(0) : this.#frames.splice(0, 1);
+      const before = this.#source;
+      let changes: 'none' | 'text' | 'trace' = 'none';
+      for (const frame of frames) {
+        const kind = await this.#put(frame);
+        if (kind !== 'none' && changes !== 'trace') changes = kind;
+      }
+      if (before && changes === 'trace') await this.state.peek()?.refresh();
+      else if (before && changes === 'text') await this.state.peek()?.refreshStep();
+      await drawn();
+    }
+  }
+
+  async #put(frame: Frame): Promise<'none' | 'text' | 'trace'> {
     const data: unknown = JSON.parse(frame.data);
     if (frame.event === 'stream_error') {
       this.#cut = (data as { detail?: string }).detail ?? 'the stream ended';
-      return;
+      return 'none';
     }
     if (frame.event === 'text') {
       this.#source?.hear(data as { key: string; text: string; first: boolean });
-      await this.state.peek()?.refreshStep();
-      return;
+      return 'text';
     }
     if (frame.id !== null) this.#after = frame.id;
     const trace = data as Trace;
-    if (frame.event === 'trace' || !this.#source) await this.#open(trace);
-    else {
-      this.#source.change(trace);
-      await this.state.peek()?.refresh();
-    }
+    // Of a run that had ended and goes on, the whole trace comes again: what somebody looks at stays.
+    if (this.#source) this.#source.change(trace);
+    else await this.#open(trace);
     this.#note(trace);
+    return 'trace';
   }
 
   async #open(trace: Trace) {
@@ -166,15 +190,17 @@ export class RunStore {
     this.#prepare(state);
     this.state.peek()?.close();
     this.state.value = state;
-    this.#note(trace);
   }
 
   /** A question, or an end, is more than the trace says. */
   #note(trace: Trace) {
     const status = trace.status ?? '';
-    const asks = (trace.steps ?? []).some((step) => step.kind === 'human' || step.status === 'waiting');
+    this.#isWhole = isEnd(status) && trace.duration_ms != null;
+    const asks = !isEnd(status) && (trace.steps ?? []).some((step) => step.kind === 'human' || step.status === 'waiting');
     if (status === this.#status && !asks) return;
     const isFirst = this.#status === '';
+    const state = this.state.peek();
+    if (state && !isFirst && status !== this.#status) state.said.value = `The run is ${status}`;
     this.#status = status;
     if (!isFirst || asks) void this.ask().catch(() => {});
   }

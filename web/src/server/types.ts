@@ -111,7 +111,7 @@ export interface Amount {
 
 export interface PlanCost {
   at_most: Amount | null;
-  no_maximum: unknown[];
+  no_maximum: string[];
   expected: (Amount & { runs?: number }) | null;
   assumed?: Amount | null;
   unpriced: string[];

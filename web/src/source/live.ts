@@ -9,7 +9,8 @@ const idOf = (step: Step): string => `${step.key}\n${step.started_ms}`;
 
 export class LiveSource implements TraceSource {
   #trace: Trace;
-  #inner: InlineSource;
+  /** Made again when somebody asks, so that many changes at once cost no more than one. */
+  #made: InlineSource | null = null;
   readonly #steps = new Map<string, Step>();
   /** The texts of the calls in progress, by their keys. */
   readonly #texts = new Map<string, string>();
@@ -20,7 +21,6 @@ export class LiveSource implements TraceSource {
   constructor(trace: Trace) {
     this.#trace = trace;
     this.#take(trace.steps ?? []);
-    this.#inner = this.#read();
   }
 
   /** Takes in what has changed: a trace with only the steps that are not as they were, and without what never changes. */
@@ -30,15 +30,13 @@ export class LiveSource implements TraceSource {
     const kept = { input, effective_input, graph: graph ?? null };
     this.#trace = { ...kept, ...changes };
     this.#came = performance.now();
-    this.#before ??= this.#inner;
-    this.#inner = this.#read();
+    this.#outdate();
   }
 
   /** Time has passed. Returns whether that is seen. */
   pass(): boolean {
     if (this.#trace.status !== 'running') return false;
-    this.#before ??= this.#inner;
-    this.#inner = this.#read();
+    this.#outdate();
     return true;
   }
 
@@ -55,10 +53,20 @@ export class LiveSource implements TraceSource {
     }
   }
 
+  #outdate() {
+    this.#before ??= this.#made;
+    this.#made = null;
+  }
+
+  get #inner(): InlineSource {
+    return (this.#made ??= this.#read());
+  }
+
   #read(): InlineSource {
     const { duration_ms, status } = this.#trace;
     const passed = status === 'running' ? Math.round(performance.now() - this.#came) : 0;
-    return new InlineSource({ ...this.#trace, duration_ms: (duration_ms ?? 0) + passed, steps: [...this.#steps.values()] });
+    const lasts = status === 'running' ? (duration_ms ?? 0) + passed : (duration_ms ?? null);
+    return new InlineSource({ ...this.#trace, duration_ms: lasts, steps: [...this.#steps.values()] });
   }
 
   carry(view: View): View {

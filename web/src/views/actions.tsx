@@ -19,6 +19,7 @@ export function RunActions({ store }: { store: RunStore }) {
   const resumeKey = useRef(newRequestKey());
   const run = store.detail.value;
   if (!run) return null;
+  const ended = isEnd(run.status);
 
   const act = async (call: () => Promise<Partial<RunDetail> | undefined>) => {
     busy.value = true;
@@ -49,15 +50,14 @@ export function RunActions({ store }: { store: RunStore }) {
     busy.value = false;
   };
 
-  const ended = isEnd(run.status);
   const canResume = run.status === 'failed' || run.status === 'interrupted' || (run.status === 'waiting' && run.stopped !== undefined);
   const canFork = run.status === 'completed' || run.status === 'failed' || run.status === 'cancelled';
   return (
     <>
       <div class="actions">
         {store.connection.value === 'live' && (
-          <span class="live" title="Changes are shown as they happen">
-            <i aria-hidden="true" /> live
+          <span class="live" title={ended ? 'More of it comes' : 'Changes are shown as they happen'}>
+            <i aria-hidden="true" /> {ended ? 'reads the run' : 'live'}
           </span>
         )}
         <span class="cost">
@@ -99,7 +99,7 @@ export function StepActions({ store, detail }: { store: RunStore; detail: StepDe
   const open = useSignal<string | null>(null);
   const run = store.detail.value;
   const { key } = detail.step;
-  if (!run || !may('run') || detail.name.kind === 'group') return null;
+  if (!run || !may('run') || !isEnd(run.status) || detail.name.kind === 'group') return null;
   const isOpen = open.value === key;
   return (
     <>

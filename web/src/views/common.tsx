@@ -2,7 +2,7 @@
 
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import { Ticks } from '../parts/status.tsx';
 import { describe, NoAnswer, Problem } from '../server/api.ts';
 import type { Cost, Finding, PlanCost, RunSummary } from '../server/types.ts';
@@ -106,7 +106,7 @@ export function CostText({ cost }: { cost: Cost }) {
 /** What a run costs at most, in words. */
 export function atMost(cost: PlanCost): string {
   if (cost.unpriced.length > 0) return `unknown: no price is known for ${cost.unpriced.map((m) => inline(m)).join(', ')}`;
-  if (!cost.at_most) return 'unknown: not every call has a bound';
+  if (!cost.at_most) return `no maximum: ${cost.no_maximum.length > 0 ? brief(cost.no_maximum.map(String).join('; '), 200) : 'not every call has a bound'}`;
   return `at most ${cost.at_most.text}`;
 }
 
@@ -120,6 +120,10 @@ export function lasted(run: RunSummary, now: number): string {
 /** A button that asks once before it acts. */
 export function Twice({ label, sure, act, busy, danger }: { label: string; sure: string; act: () => void; busy?: boolean; danger?: boolean }) {
   const asks = useSignal(false);
+  const yes = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    if (asks.value) yes.current?.focus();
+  }, [asks.value]);
   if (!asks.value) {
     return (
       <button type="button" class="button" disabled={busy} onClick={() => (asks.value = true)}>
@@ -134,7 +138,7 @@ export function Twice({ label, sure, act, busy, danger }: { label: string; sure:
         type="button"
         class={`button ${danger ? 'danger' : 'primary'}`}
         disabled={busy}
-        ref={(button) => button?.focus()}
+        ref={yes}
         onClick={() => {
           asks.value = false;
           act();

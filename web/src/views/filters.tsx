@@ -1,6 +1,6 @@
 // Which runs: the address holds the filters, so that a list can be linked to.
 
-import { useRef } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import { address, go, replace } from '../server/route.ts';
 import { type Filters, SPANS } from '../server/runs.ts';
 import type { FlowSummary } from '../server/types.ts';
@@ -8,24 +8,14 @@ import type { FlowSummary } from '../server/types.ts';
 const STATUSES = ['running', 'waiting', 'completed', 'failed', 'cancelled', 'interrupted', 'pending'];
 
 export function RunFilters({ filters, flows }: { filters: Filters; flows: FlowSummary[] }) {
-  const timer = useRef(0);
   const set = (change: Filters) => go(address([], { ...filters, ...change }));
   /** Letter by letter, which are not places to come back to. */
-  const type = (change: Filters) => {
-    clearTimeout(timer.current);
-    timer.current = setTimeout(() => replace(address([], { ...filters, ...change })), 250) as unknown as number;
-  };
+  const type = (change: Filters) => replace(address([], { ...filters, ...change }));
   const names = new Set(flows.map((flow) => flow.name));
   if (filters.flow) names.add(filters.flow);
   return (
     <form class="filters" role="search" aria-label="Which runs" onSubmit={(e) => e.preventDefault()}>
-      <input
-        type="search"
-        aria-label="Search ids, flows, errors and labels"
-        placeholder="Search runs"
-        value={filters.text ?? ''}
-        onInput={(e) => type({ text: e.currentTarget.value })}
-      />
+      <Typed label="Search ids, flows, errors and labels" placeholder="Search runs" value={filters.text ?? ''} set={(text) => type({ text })} />
       <Choice label="Status" value={filters.status} all="any status" options={STATUSES.map((s) => [s, s])} set={(status) => set({ status })} />
       <Choice label="Flow" value={filters.flow} all="all flows" options={[...names].map((n) => [n, n])} set={(flow) => set({ flow })} />
       <Choice
@@ -35,16 +25,12 @@ export function RunFilters({ filters, flows }: { filters: Filters; flows: FlowSu
         options={Object.entries(SPANS).map(([id, [name]]) => [id, name])}
         set={(since) => set({ since })}
       />
-      <input
-        class="label"
-        aria-label="Label, as KEY:VALUE"
+      <Typed
+        narrow
+        label="Label, as KEY:VALUE"
         placeholder="KEY:VALUE"
-        autocomplete="off"
         value={filters.label ?? ''}
-        onInput={(e) => {
-          const label = e.currentTarget.value.trim();
-          if (label === '' || /^[^:]+:./.test(label)) type({ label });
-        }}
+        set={(label) => (label === '' || /^[^:]+:./.test(label)) && type({ label })}
       />
       {Object.keys(filters).length > 0 && (
         <a class="quiet" href="#/">
@@ -52,6 +38,42 @@ export function RunFilters({ filters, flows }: { filters: Filters; flows: FlowSu
         </a>
       )}
     </form>
+  );
+}
+
+interface TypedProps {
+  narrow?: boolean;
+  label: string;
+  placeholder: string;
+  value: string;
+  set: (text: string) => void;
+}
+
+/** A field whose text counts when somebody pauses. Until then, the list may be drawn again, and must not take letters away. */
+function Typed({ narrow, label, placeholder, value, set }: TypedProps) {
+  const field = useRef<HTMLInputElement>(null);
+  const timer = useRef(0);
+  const latest = useRef(set);
+  latest.current = set;
+  useEffect(() => {
+    if (field.current && document.activeElement !== field.current) field.current.value = value;
+  }, [value]);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  return (
+    <input
+      ref={field}
+      type="search"
+      class={narrow ? 'label' : ''}
+      aria-label={label}
+      placeholder={placeholder}
+      autocomplete="off"
+      spellcheck={false}
+      onInput={(e) => {
+        const text = e.currentTarget.value.trim();
+        clearTimeout(timer.current);
+        timer.current = setTimeout(() => latest.current(text), 250) as unknown as number;
+      }}
+    />
   );
 }
 

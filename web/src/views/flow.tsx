@@ -128,7 +128,9 @@ function PlanPart({ plan }: { plan: Plan }) {
       <dl class="wide">
         <dt>cost</dt>
         <dd>
-          <b>{atMost(cost)}</b>
+          <b>
+            <Ticks text={atMost(cost)} />
+          </b>
           {cost.expected && <span>, {cost.expected.text} on average so far</span>}
         </dd>
         <dt>calls</dt>

@@ -8,7 +8,7 @@ import { Ticks } from '../parts/status.tsx';
 import { ask, newRequestKey, NoAnswer } from '../server/api.ts';
 import { address, go } from '../server/route.ts';
 import type { ForkPreview, RunSummary, StepPreview } from '../server/types.ts';
-import { brief, inline, several } from '../text.ts';
+import { brief, inline, money, several } from '../text.ts';
 import { atMost, Failed } from './common.tsx';
 
 interface ForkProps {
@@ -34,7 +34,9 @@ export function ForkPanel({ run, from, close }: ForkProps) {
   const key = useRef(newRequestKey());
   const heading = useRef<HTMLHeadingElement>(null);
   const path = `/runs/${encodeURIComponent(run)}/fork`;
+  const limit = useSignal('');
   const body = from === null ? {} : { from };
+  const most = Number(limit.value) > 0 ? Number(limit.value) : null;
   useEffect(() => {
     const gone = new AbortController();
     ask<ForkPreview>(path, { method: 'POST', body: { ...body, dry_run: true }, signal: gone.signal }).then(
@@ -50,7 +52,8 @@ export function ForkPanel({ run, from, close }: ForkProps) {
     busy.value = true;
     failed.value = null;
     try {
-      const started = await ask<RunSummary>(path, { method: 'POST', body, headers: { 'idempotency-key': key.current } });
+      const asked = most === null ? body : { ...body, max_cost: most };
+      const started = await ask<RunSummary>(path, { method: 'POST', body: asked, headers: { 'idempotency-key': key.current } });
       go(address(['runs', started.run]));
     } catch (why) {
       failed.value = why;
@@ -75,7 +78,9 @@ export function ForkPanel({ run, from, close }: ForkProps) {
             <div class="money">
               <dt>costs</dt>
               <dd>
-                <b>{atMost(found.cost)}</b>
+                <b>
+                  <Ticks text={atMost(found.cost)} />
+                </b>
                 {found.cost.expected && <span class="muted">, {found.cost.expected.text} on average so far</span>}
               </dd>
             </div>
@@ -89,9 +94,25 @@ export function ForkPanel({ run, from, close }: ForkProps) {
         </>
       )}
       <Failed why={failed.value} what="There is no such run." />
+      {found && !found.up_to_date && (
+        <label class="limit">
+          Limit in dollars{' '}
+          <input
+            type="number"
+            min="0"
+            step="any"
+            placeholder="none"
+            value={limit.value}
+            onInput={(e) => {
+              limit.value = e.currentTarget.value;
+              key.current = newRequestKey();
+            }}
+          />
+        </label>
+      )}
       <p class="buttons">
         <button type="button" class="button primary" disabled={busy.value || !found} onClick={() => void start()}>
-          {busy.value ? 'Starts…' : found ? `Start the new run (${shortCost(found)})` : 'Start the new run'}
+          {busy.value ? 'Starts…' : found ? `Start the new run (${shortCost(found, most)})` : 'Start the new run'}
         </button>
         <button type="button" class="button" onClick={close}>
           Close
@@ -102,8 +123,13 @@ export function ForkPanel({ run, from, close }: ForkProps) {
   );
 }
 
-const shortCost = ({ cost, up_to_date }: ForkPreview): string =>
-  up_to_date ? 'costs nothing' : cost.at_most && cost.unpriced.length === 0 ? `at most ${cost.at_most.text}` : 'cost not known';
+/** What the button says. A limit counts where it is below what is known, or nothing is. */
+function shortCost({ cost, up_to_date }: ForkPreview, limit: number | null): string {
+  if (up_to_date) return 'costs nothing';
+  const known = cost.at_most && cost.unpriced.length === 0 ? cost.at_most : null;
+  if (limit !== null && (known?.micro == null || limit * 1e6 < known.micro)) return `at most ${money(limit * 1e6)}`;
+  return known ? `at most ${known.text}` : 'no maximum';
+}
 
 const stepsOf = (preview: ForkPreview, decisions: string[]): StepPreview[] =>
   [...preview.steps, ...preview.later, ...preview.unused].filter((step) => decisions.includes(step.decision));

@@ -5,6 +5,7 @@ import { App } from '../parts/app.tsx';
 import { Ticks } from '../parts/status.tsx';
 import { linksOf, setLinks } from '../links.ts';
 import { Problem } from '../server/api.ts';
+import { isEnd } from '../server/ends.ts';
 import { RunStore } from '../server/run.ts';
 import type { Question } from '../server/types.ts';
 import { brief } from '../text.ts';
@@ -31,6 +32,11 @@ export function RunView({ route }: ViewProps) {
   }, [store]);
   const failed = store.failed.value;
   const state = store.state.value;
+  const flow = store.detail.value?.flow;
+  const status = store.detail.value?.status;
+  useEffect(() => {
+    if (flow) document.title = `${brief(flow, 60)} · ${status} · Trefoil`;
+  }, [flow, status]);
   if (failed && !state) {
     const isGone = failed instanceof Problem && (failed.body.status === 404 || failed.body.status === 410);
     return (
@@ -58,7 +64,9 @@ const WORDS = {
 function RunNext({ store }: { store: RunStore }) {
   const detail = store.detail.value;
   const connection = store.connection.value;
-  const questions = detail?.waiting ?? [];
+  // The trace may know of the end before the rest does.
+  const over = isEnd(store.state.value?.overview.status ?? '');
+  const questions = over ? [] : (detail?.waiting ?? []);
   return (
     <section class="next-bar" aria-label="What can be done next">
       {connection === 'lost' && (
@@ -75,7 +83,7 @@ function RunNext({ store }: { store: RunStore }) {
           {questions.length > 20 && <p class="muted">and {questions.length - 20} more, in the list of questions</p>}
         </div>
       )}
-      {detail?.stopped && (
+      {detail?.stopped && !over && (
         <p class="stopped" dir="auto">
           <b>Waiting:</b> <Ticks text={brief(detail.stopped.text, 700)} />
         </p>

@@ -2,7 +2,7 @@
 
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
-import { Sign, WORDS } from '../parts/status.tsx';
+import { Sign, Ticks, WORDS } from '../parts/status.tsx';
 import { ask, may } from '../server/api.ts';
 import { useRepeated } from '../server/repeat.ts';
 import { address } from '../server/route.ts';
@@ -13,6 +13,7 @@ import { isEnd } from '../server/ends.ts';
 import { Ago, CostText, Empty, Failed, lasted, useNow } from './common.tsx';
 import { RunFilters } from './filters.tsx';
 import type { ViewProps } from './list.ts';
+import { Tally } from './tally.tsx';
 
 const PAUSE = 2_000;
 
@@ -46,6 +47,7 @@ export function RunsView({ route }: ViewProps) {
           <RunTable runs={waiting} now={now} label="Runs that wait" />
         </section>
       )}
+      <Tally runs={[...waiting, ...rest]} more={store.next.value !== null} query={route.query} />
       {rest.length > 0 && <RunTable runs={rest} now={now} label="Runs" />}
       {runs !== null && rest.length === 0 && waiting.length === 0 && <NoRuns isFiltered={isFiltered} flows={flows.value} />}
       {store.next.value !== null && (
@@ -124,7 +126,7 @@ function RunRow({ run, now }: { run: RunSummary; now: number }) {
           ))}
         {run.error && (
           <span class="why" dir="auto" title={brief(run.error.message, 400)}>
-            {brief(`${run.error.code}: ${run.error.message}`, 160)}
+            <Ticks text={brief(`${run.error.code}: ${run.error.message}`, 160)} />
           </span>
         )}
       </td>

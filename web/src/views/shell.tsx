@@ -1,7 +1,7 @@
 // What is around every view: the menu, who this is, and the way in where the server asks for a key.
 
 import { useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import { Guard } from '../parts/app.tsx';
 import { ask, asksForKey, describe, introduce, logOut, may, me, NoAnswer } from '../server/api.ts';
 import { useRepeated } from '../server/repeat.ts';
@@ -34,10 +34,18 @@ export function Shell() {
     [],
   );
   const who = me.value;
+  const content = useRef<HTMLDivElement>(null);
+  const shown = entry?.id(path);
+  const before = useRef(shown);
+  useEffect(() => {
+    // What had the keyboard is gone with the view before.
+    if (before.current !== shown && document.activeElement === document.body) content.current?.focus({ preventScroll: true });
+    before.current = shown;
+  }, [shown]);
   return (
     <div class="shell">
       <Menu current={entry?.name(path) ?? ''} />
-      <div class="content">
+      <div class="content" ref={content} tabIndex={-1}>
         {asksForKey.value !== null ? (
           <Login why={asksForKey.value} />
         ) : !who ? (
@@ -99,7 +107,7 @@ function Menu({ current }: { current: string }) {
       </nav>
       {may('run') && (
         <a class="button primary" href="#/start">
-          Start<span> a run</span>
+          Start<span>{'\u00a0a run'}</span>
         </a>
       )}
       {who && who.name !== 'local' && (

@@ -68,6 +68,10 @@ export async function startServer({ provider, args = [], folder = flows }) {
     assert.ok(key, made.stdout + made.stderr);
     return key;
   };
+  server.revokeKey = (name) => {
+    const done = spawnSync(binary(), ['keys', 'revoke', name, '--store', store], { env, encoding: 'utf8' });
+    assert.equal(done.status, 0, done.stderr);
+  };
   await server.start();
   return server;
 }

@@ -11,7 +11,7 @@ use crate::state::AppState;
 
 /// What has arrived of a call and is not sent yet.
 #[derive(Default)]
-struct TextPart {
+struct ArrivedText {
     text: String,
     /// Whether the text begins with it.
     is_first: bool,
@@ -22,7 +22,7 @@ pub struct ArrivingText {
     feeds: RunFeeds,
     run: String,
     reader: TextReader,
-    parts: BTreeMap<String, TextPart>,
+    parts: BTreeMap<String, ArrivedText>,
 }
 
 /// Where events of the run come from.
@@ -77,7 +77,7 @@ impl ArrivingText {
         let Some(key) = &event.key else { return false };
         match &event.kind {
             EventKind::ModelStarted { .. } => {
-                self.parts.insert(key.to_string(), TextPart { is_first: true, ..TextPart::default() });
+                self.parts.insert(key.to_string(), ArrivedText { is_first: true, ..ArrivedText::default() });
                 false
             }
             EventKind::TextDelta { text, .. } => {

@@ -15,6 +15,7 @@ mod run_list;
 mod run_start;
 mod run_traces;
 mod secrets;
+mod trace_parts;
 mod trace_stream;
 mod types;
 mod url_query;

@@ -3,21 +3,19 @@
 use std::sync::Arc;
 
 use axum::Extension;
-use axum::Json as JsonResponse;
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse as _, Response};
-use http::HeaderMap;
+use http::{HeaderMap, header};
 use serde::Deserialize;
-use serde_json::Value as Json;
-use trefoil_host::durable::{StoredRun, called_failure, stop_reason};
-use trefoil_host::{AnswersFrom, run_about};
+use trefoil_host::durable::StoredRun;
 use trefoil_runtime::locks::lock;
 use trefoil_runtime::{Event, EventSink};
-use trefoil_store::{Record, Status};
-use trefoil_view::trace::{CalledFailure, OpenWait, Trace, TraceSubject};
+use trefoil_store::Record;
+use trefoil_view::trace::Trace;
 use utoipa::IntoParams;
 
 use super::published_schemas::RunTrace;
+use super::trace_parts::{subject_of, tell_standing, write_json};
 use super::trace_stream::stream_trace;
 use crate::access::{Caller, KeyScope};
 use crate::problem::{ApiResult, Problem};
@@ -51,12 +49,12 @@ impl EventSink for TraceUntil {
     }
 }
 
-async fn read_trace(state: &AppState, record: Record, last: Option<u64>) -> ApiResult<Json> {
+async fn read_trace(state: &AppState, record: Record, last: Option<u64>) -> ApiResult<Response> {
     let (shared, replayed) = (state.clone(), record.clone());
     state.replay_run(&record, move || async move { replay_trace(&shared, &replayed, last).await }).await
 }
 
-async fn replay_trace(state: &AppState, record: &Record, last: Option<u64>) -> ApiResult<Json> {
+async fn replay_trace(state: &AppState, record: &Record, last: Option<u64>) -> ApiResult<Response> {
     let stored = StoredRun::read_run(&**state.store(), &record.run).await?;
     let sink = Arc::new(TraceUntil { trace: std::sync::Mutex::default(), last });
     state.runs.send_events(&record.run, sink.clone()).await?;
@@ -64,38 +62,8 @@ async fn replay_trace(state: &AppState, record: &Record, last: Option<u64>) -> A
     if last.is_none() {
         tell_standing(state, &mut trace, record).await;
     }
-    Ok(trace.to_json(&subject_of(&stored)))
-}
-
-/// What a trace says of the program of a run.
-pub fn subject_of(stored: &StoredRun) -> TraceSubject {
-    run_about(stored.flow.loaded_target(), &AnswersFrom::of_stored(&stored.current_start().answers))
-}
-
-/// Adds to the trace of a run what its events do not say: how it stands, and where it failed, if that was in another run.
-pub async fn tell_standing(state: &AppState, trace: &mut Trace, record: &Record) {
-    trace.set_reused_run(record.base.as_deref());
-    if record.status.is_end() {
-        trace.set_called_failure(find_called_failure(state, record).await);
-        return;
-    }
-    let waiting = trace.view.open.waiting.clone();
-    let stopped = trace.view.open.stopped.clone();
-    let wait = match record.status {
-        Status::Waiting => OpenWait { waiting, stopped },
-        Status::Interrupted | Status::Pending => OpenWait { waiting, stopped: None },
-        _ => OpenWait::default(),
-    };
-    trace.set_standing(record.status, wait, (record.spent.usage, record.spent.calls));
-}
-
-/// The failure of a called run that made a run fail.
-async fn find_called_failure(state: &AppState, record: &Record) -> Option<CalledFailure> {
-    if record.status != Status::Failed {
-        return None;
-    }
-    let why = stop_reason(&**state.store(), record).await.ok()??;
-    called_failure(state.store(), &record.run, &why).await
+    let text = write_json(move || trace.to_json(&subject_of(&stored))).await?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
 }
 
 /// The state of a run after an event: its steps with their states, inputs and results.
@@ -105,10 +73,10 @@ pub async fn run_state(
     Extension(caller): Extension<Caller>,
     Path(run): Path<String>,
     Query(query): Query<RunStateQuery>,
-) -> ApiResult<JsonResponse<Json>> {
+) -> ApiResult<Response> {
     caller.require_scope(KeyScope::Read)?;
     let record = state.find_run(&caller, &run).await?;
-    Ok(JsonResponse(read_trace(&state, record, query.event).await?))
+    read_trace(&state, record, query.event).await
 }
 
 /// The trace of a run: every step with its prompts, answers, usage and times. With `Accept: text/event-stream`, a stream that goes on
@@ -128,5 +96,5 @@ pub async fn run_trace(
     if wants_stream(&headers) {
         return stream_trace(&state, &caller, &record.run, last_event_id(&headers)).await;
     }
-    Ok(JsonResponse(read_trace(&state, record, None).await?).into_response())
+    read_trace(&state, record, None).await
 }

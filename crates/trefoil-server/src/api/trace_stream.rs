@@ -1,10 +1,10 @@
 //! The trace of a run as a stream, for pages that show it while it goes on: the picture is kept here, and a client gets only the steps
 //! that are not as they were. Nothing grows with the number of events.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::response::Response;
-use serde_json::Value as Json;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use trefoil_host::durable::StoredRun;
 use trefoil_host::stored_runs::RunFollower;
@@ -13,7 +13,7 @@ use trefoil_store::{Record, StoreError};
 use trefoil_view::trace::{Trace, TraceSubject};
 
 use super::arriving_text::ArrivingText;
-use super::run_traces::{subject_of, tell_standing};
+use super::trace_parts::{subject_of, tell_standing, write_json};
 use crate::access::Caller;
 use crate::open_stream::OpenStream;
 use crate::problem::{ApiResult, Problem};
@@ -39,7 +39,7 @@ pub async fn stream_trace(state: &AppState, caller: &Caller, run: &str, after: O
     let watch = TraceWatch {
         state: state.clone(),
         run: run.to_owned(),
-        about: subject_of(&stored),
+        about: Arc::new(subject_of(&stored)),
         follower: state.runs.follow_with_provenance(stored),
         after,
         now: Trace::default(),
@@ -62,7 +62,7 @@ pub async fn stream_trace(state: &AppState, caller: &Caller, run: &str, after: O
 struct TraceWatch {
     state: AppState,
     run: String,
-    about: TraceSubject,
+    about: Arc<TraceSubject>,
     follower: RunFollower,
     /// The client has what there was with this event, until it is reached here.
     after: Option<u64>,
@@ -91,13 +91,17 @@ impl TraceWatch {
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut earliest = Instant::now();
         let mut due: Option<Instant> = None;
+        // Events without a pause between them must not put the next frame off for ever.
+        let mut latest: Option<Instant> = None;
         loop {
             let wake = due.unwrap_or(earliest);
             tokio::select! {
                 event = self.follower.next_event() => match event {
                     Ok(Some(event)) => {
                         self.take_event(&event);
-                        due = Some(earliest.max(Instant::now() + SETTLED));
+                        let now = Instant::now();
+                        let latest = *latest.get_or_insert(now + PAUSE);
+                        due = Some(earliest.max(latest.min(now + SETTLED)));
                     }
                     Ok(None) => return self.send_trace(frames, true).await,
                     Err(error) => return Err(Some(Problem::of_stream(&error))),
@@ -107,7 +111,7 @@ impl TraceWatch {
                         self.send_trace(frames, false).await?;
                     }
                     send_text(frames, &mut text).await?;
-                    (earliest, due) = (Instant::now() + PAUSE, None);
+                    (earliest, due, latest) = (Instant::now() + PAUSE, None, None);
                 }
                 () = text.await_text() => due = Some(due.unwrap_or(earliest).max(earliest)),
                 _ = look.tick() => {
@@ -159,27 +163,32 @@ impl TraceWatch {
         }
         let record = self.read_record().await?;
         let mut trace = self.now.clone();
-        if !record.status.is_end() || is_end {
+        if is_end || !record.status.is_end() {
             tell_standing(&self.state, &mut trace, &record).await;
+        } else {
+            trace.set_status(record.status);
         }
-        let (name, json) = match &self.sent {
-            None => ("trace", trace.to_json(&self.about)),
-            Some(sent) => ("changes", trace.changes_to_json(&self.about, sent)),
-        };
+        let (about, now, sent) = (self.about.clone(), trace.clone(), self.sent.take());
+        let name = if sent.is_some() { "changes" } else { "trace" };
+        let text = write_json(move || match sent {
+            None => now.to_json(&about),
+            Some(sent) => now.changes_to_json(&about, &sent),
+        });
+        let text = text.await.map_err(Some)?;
         (self.sent, self.has_news) = (Some(trace), false);
-        send_json(frames, self.last, name, &json).await
+        send_frame(frames, self.last, name, &text).await
     }
 }
 
 async fn send_text(frames: &FrameSender, text: &mut ArrivingText) -> StreamResult {
     for part in text.take_parts() {
-        send_json(frames, None, "text", &part).await?;
+        send_frame(frames, None, "text", &part.to_string()).await?;
     }
     Ok(())
 }
 
-async fn send_json(frames: &FrameSender, id: Option<u64>, name: &str, json: &Json) -> StreamResult {
-    match frames.send_frame(id, name, &json.to_string()).await {
+async fn send_frame(frames: &FrameSender, id: Option<u64>, name: &str, text: &str) -> StreamResult {
+    match frames.send_frame(id, name, text).await {
         true => Ok(()),
         false => Err(None),
     }

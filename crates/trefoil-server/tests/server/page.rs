@@ -121,6 +121,16 @@ fn merge(mut trace: Json, frames: &[(String, String, Json)]) -> Json {
     trace
 }
 
+/// The trace without the keys of steps in its graph: those of a page are as old as its graph.
+fn without_graph_keys(mut trace: Json) -> Json {
+    for part in ["nodes", "frames"] {
+        for shape in trace["graph"][part].as_array_mut().unwrap() {
+            shape["steps"] = Json::Null;
+        }
+    }
+    trace
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_trace_that_is_watched_becomes_the_trace_of_the_run_step_by_step() {
     let server = TestServer::start().await;
@@ -139,14 +149,14 @@ async fn a_trace_that_is_watched_becomes_the_trace_of_the_run_step_by_step() {
     let texts: Vec<&Json> = frames.iter().filter(|frame| frame.0 == "text").map(|frame| &frame.2).collect();
     assert!(texts.iter().any(|text| text["text"] == "c" && text["first"] == true), "{texts:?}");
 
-    let whole = server.api("GET", &format!("/runs/{run}/trace")).await.json();
-    assert_eq!(merge(frames[0].2.clone(), &frames), whole);
+    let whole = without_graph_keys(server.api("GET", &format!("/runs/{run}/trace")).await.json());
+    let first = without_graph_keys(frames[0].2.clone());
+    assert_eq!(merge(first.clone(), &frames), whole);
 
     // Whoever has seen a part gets the rest.
-    let seen = frames.iter().find(|frame| !frame.1.is_empty()).unwrap();
-    let rest = watch_trace(&server, run, Some(&seen.1)).await;
+    let rest = watch_trace(&server, run, Some(&frames[0].1)).await;
     assert!(rest.iter().all(|frame| frame.0 == "changes"), "the whole trace is not sent again");
-    assert_eq!(merge(seen.2.clone(), &rest), whole);
+    assert_eq!(merge(first, &rest), whole);
     let end = &frames.iter().rev().find(|frame| !frame.1.is_empty()).unwrap().1;
     let nothing = watch_trace(&server, run, Some(end)).await;
     assert_eq!(nothing.len(), 1);

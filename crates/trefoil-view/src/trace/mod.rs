@@ -122,6 +122,11 @@ impl Trace {
         self.so_far = Some((usage, calls, self.view.at_ms));
     }
 
+    /// The run has ended like this, and the events that say so come later.
+    pub fn set_status(&mut self, status: RunStatus) {
+        self.standing = Some(status);
+    }
+
     /// The run has failed because one that it called has.
     pub fn set_called_failure(&mut self, called: Option<CalledFailure>) {
         self.called = called;

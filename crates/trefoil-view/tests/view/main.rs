@@ -12,7 +12,9 @@ mod random;
 use std::time::Instant;
 
 use random::{Numbers, events, fan_out};
+use trefoil_runtime::{RunStatus, Usage};
 use trefoil_view::run_view::{RunHistory, RunView, ViewDetail};
+use trefoil_view::trace::{Trace, TraceSubject};
 
 /// The picture after some events.
 fn folded(events: &[trefoil_runtime::Event], detail: ViewDetail) -> RunView {
@@ -70,4 +72,57 @@ fn resident_kb() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or_default()
+}
+
+/// The steps of a trace.
+fn steps(trace: &serde_json::Value) -> &[serde_json::Value] {
+    trace["steps"].as_array().unwrap()
+}
+
+/// A step without what follows from the steps around it, which in a run start before it.
+fn alone(step: &serde_json::Value) -> serde_json::Value {
+    let mut step = step.clone();
+    let members = step.as_object_mut().unwrap();
+    members.remove("parent");
+    members.remove("kept");
+    step
+}
+
+#[test]
+fn what_changed_since_an_earlier_trace_is_all_that_is_not_as_it_was() {
+    let mut numbers = Numbers(11);
+    let about = TraceSubject::default();
+    let (mut sent, mut all) = (0, 0);
+    for _ in 0..200 {
+        let mut now = Trace::default();
+        let mut before = now.clone();
+        for event in events(&mut numbers, 60) {
+            now.view.apply_event(&event);
+            if numbers.below(3) > 0 {
+                continue;
+            }
+            let mut told = now.clone();
+            if numbers.below(3) == 0 && told.view.end.is_none() {
+                let statuses = [RunStatus::Running, RunStatus::Waiting, RunStatus::Interrupted];
+                let status = statuses[numbers.below(3) as usize];
+                told.set_standing(status, told.view.open.clone(), (Usage::default(), 0));
+            }
+            let (old, new) = (before.to_json(&about), told.to_json(&about));
+            let changes = told.changes_to_json(&about, &before);
+            let mut left = steps(&changes).iter().peekable();
+            for (index, step) in steps(&new).iter().enumerate() {
+                let is_sent = left.next_if_eq(&step).is_some();
+                let is_known = steps(&old).get(index).is_some_and(|known| alone(known) == alone(step));
+                assert!(is_sent || is_known, "{step}\nis not in\n{changes}");
+            }
+            assert_eq!(left.next(), None, "a change is no step of the trace");
+            for name in ["status", "output", "error", "usage", "waiting", "stopped", "warnings"] {
+                assert_eq!(changes.get(name), new.get(name), "{name}");
+            }
+            assert_eq!((changes.get("input"), changes.get("graph")), (None, None));
+            (sent, all) = (sent + steps(&changes).len(), all + steps(&new).len());
+            before = told;
+        }
+    }
+    assert!(sent * 2 < all, "{sent} of {all} steps were sent");
 }

@@ -14,10 +14,10 @@ pub struct PageFile {
 
 /// The page itself, which names the other files by their hash.
 pub const INDEX: PageFile =
-    PageFile { name: "index.html", content_type: "text/html; charset=utf-8", text: include_str!("served/index.html") };
+    PageFile { name: "index.html", content_type: "text/html; charset=utf-8", text: include_str!("index.html") };
 
 /// The other files.
 pub const PAGE_FILES: [PageFile; 2] = [
-    PageFile { name: "app.js", content_type: "text/javascript; charset=utf-8", text: include_str!("served/app.js") },
-    PageFile { name: "app.css", content_type: "text/css; charset=utf-8", text: include_str!("served/app.css") },
+    PageFile { name: "app.js", content_type: "text/javascript; charset=utf-8", text: include_str!("app.js") },
+    PageFile { name: "app.css", content_type: "text/css; charset=utf-8", text: include_str!("app.css") },
 ];
