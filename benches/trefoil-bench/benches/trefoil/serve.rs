@@ -25,8 +25,9 @@ use trefoil_host::worker::{RunWorker, StopRequests, WorkerEngines, WorkerEvent, 
 use trefoil_project::load::LoadOptions;
 use trefoil_project::target::LoadTarget;
 use trefoil_server::{
-    AllowedOrigins, ClientToolBoard, KeyRing, PhaseSwitch, RequestLog, RequestRecord, RunRecord, ServerMetrics, ServerState,
-    ServingOptions, ServingPhase, StoredManifests, UsageGate, build_router, serve_connections, serving_phases,
+    AllowedOrigins, ClientToolBoard, KeyRing, PhaseSwitch, RequestLog, RequestRecord, RunRecord, ServerMetrics,
+    ServerState, ServingOptions, ServingPhase, StoredManifests, UsageGate, build_router, serve_connections,
+    serving_phases,
 };
 use trefoil_store::{Owner, SqliteStore, StoreLimits, StoreOptions};
 

@@ -25,8 +25,8 @@ use trefoil_server::{
     TlsFiles, UsageGate,
 };
 use trefoil_server::{
-    PhaseSwitch, RunLog, ServingPhase, TlsAcceptor, build_router, parse_host_name, parse_page_origin, serve_connections,
-    serving_phases, watch_manifests,
+    PhaseSwitch, RunLog, ServingPhase, TlsAcceptor, build_router, parse_host_name, parse_page_origin,
+    serve_connections, serving_phases, watch_manifests,
 };
 use trefoil_store::{Owner, StoreLimits};
 use trefoil_syntax::{FindingSeverity, SourceFiles};
