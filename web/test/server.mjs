@@ -118,7 +118,7 @@ test('runs are filtered in the address, and the one that waits comes first', asy
   const tab = await open(t);
   const first = tab.locator('table.runs').first();
   assert.match(await first.innerText(), /waiting\s+approval/);
-  assert.match(await tab.locator('.menu nav').innerText(), /Questions\s*1/);
+  await tab.locator('.menu .count', { hasText: '1' }).waitFor();
   await tab.getByLabel('Flow', { exact: true }).selectOption('story');
   await tab.waitForFunction(() => document.querySelectorAll('table.runs tbody tr').length === 2);
   assert.match(tab.url(), /flow=story/);
