@@ -445,6 +445,7 @@ test('what asks before it acts does not take the keyboard back', async (t) => {
   const tab = await open(t, `#/runs/${run}`);
   await tab.locator('.live').waitFor();
   await tab.getByRole('button', { name: 'Cancel', exact: true }).click();
+  await tab.waitForFunction(() => document.activeElement?.classList.contains('danger'));
   await tab.keyboard.press('Tab');
   // Over some redraws: the time of a run in progress moves every second.
   await tab.waitForTimeout(2_500);
