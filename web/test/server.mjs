@@ -118,7 +118,7 @@ test('runs are filtered in the address, and the one that waits comes first', asy
   const tab = await open(t);
   const first = tab.locator('table.runs').first();
   assert.match(await first.innerText(), /waiting\s+approval/);
-  assert.match(await tab.locator('.menu nav').innerText(), /Questions\s*1/);
+  await tab.locator('.menu .count', { hasText: '1' }).waitFor();
   await tab.getByLabel('Flow', { exact: true }).selectOption('story');
   await tab.waitForFunction(() => document.querySelectorAll('table.runs tbody tr').length === 2);
   assert.match(tab.url(), /flow=story/);
@@ -445,6 +445,7 @@ test('what asks before it acts does not take the keyboard back', async (t) => {
   const tab = await open(t, `#/runs/${run}`);
   await tab.locator('.live').waitFor();
   await tab.getByRole('button', { name: 'Cancel', exact: true }).click();
+  await tab.waitForFunction(() => document.activeElement?.classList.contains('danger'));
   await tab.keyboard.press('Tab');
   // Over some redraws: the time of a run in progress moves every second.
   await tab.waitForTimeout(2_500);

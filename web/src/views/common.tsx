@@ -2,7 +2,7 @@
 
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { Ticks } from '../parts/status.tsx';
 import { describe, NoAnswer, Problem } from '../server/api.ts';
 import type { Cost, Finding, PlanCost, RunSummary } from '../server/types.ts';
@@ -121,7 +121,7 @@ export function lasted(run: RunSummary, now: number): string {
 export function Twice({ label, sure, act, busy, danger }: { label: string; sure: string; act: () => void; busy?: boolean; danger?: boolean }) {
   const asks = useSignal(false);
   const yes = useRef<HTMLButtonElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (asks.value) yes.current?.focus();
   }, [asks.value]);
   if (!asks.value) {
