@@ -20,6 +20,7 @@ mod metrics;
 mod open_stream;
 mod openai;
 mod problem;
+mod repeated_keys;
 mod request_body;
 mod request_log;
 mod router;

@@ -101,9 +101,9 @@ mod tests {
         let mut busy = Vec::new();
         for _ in 0..MOST * 2 {
             let work = work.clone();
-            busy.push(tokio::spawn(
-                async move { work.perform_work(|| std::thread::sleep(Duration::from_millis(50))).await },
-            ));
+            busy.push(tokio::spawn(async move {
+                work.perform_work(|| std::thread::sleep(Duration::from_millis(50))).await
+            }));
         }
         let begun = std::time::Instant::now();
         tokio::time::sleep(Duration::from_millis(1)).await;
