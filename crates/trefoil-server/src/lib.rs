@@ -21,6 +21,7 @@ mod open_stream;
 mod openai;
 mod page;
 mod problem;
+mod repeated_keys;
 mod request_body;
 mod request_log;
 mod router;

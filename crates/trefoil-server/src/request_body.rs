@@ -11,6 +11,7 @@ use tower_http::timeout::TimeoutError;
 use trefoil_template::read_json_bytes;
 
 use crate::problem::Problem;
+use crate::repeated_keys::find_repeated_key;
 use crate::state::AppState;
 
 /// The most bytes of a body that is parsed at once.
@@ -112,8 +113,13 @@ fn is_too_slow(error: &(dyn Error + 'static)) -> bool {
 /// 400 for what is not JSON, or not of this form.
 fn parse_body<T: DeserializeOwned>(bytes: &Bytes) -> Result<T, Problem> {
     let text: &[u8] = if bytes.is_empty() { b"{}" } else { bytes };
-    read_json_bytes(text).map_err(|error| match error.is_data() {
+    let refuse = |error: serde_json::Error| match error.is_data() {
         true => Problem::bad_request(format!("the body has not the right form: {error}")),
         false => Problem::bad_request(format!("the body is not valid JSON: {error}")),
-    })
+    };
+    let body = read_json_bytes(text).map_err(refuse)?;
+    match find_repeated_key(text).map_err(refuse)? {
+        Some(place) => Err(Problem::bad_request(format!("the body has `{place}` twice"))),
+        None => Ok(body),
+    }
 }

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
 use trefoil_project::error::{Error, Result, RunFailure};
 use trefoil_runtime::locks::lock;
-use trefoil_runtime::{CancelSwitch, EventKind, RunOutcome};
+use trefoil_runtime::{CancelSwitch, Event, EventKind, RunOutcome};
 
 use super::blocking_work::{BlockingWork, is_large_value};
 use super::feed::{LocalFeed, RunFeeds};
@@ -205,16 +205,11 @@ impl LocalRuns {
         let _registered = RegisteredLocalRun { runs: self.clone(), run: run.id().to_owned() };
         let flow = run.flow().name().to_owned();
         let mut started = Some(started);
-        let (mut last, mut is_left) = (None, false);
+        let mut ends = UnnotedEnds::default();
         while let Some(event) = run.next_event().await {
-            // An end that is not in the journal has no number of its own: it is that of this process, which has lost the run or its
-            // store.
-            let is_noted = matches!(last, Some(last) if event.seq > last);
-            if matches!(event.kind, EventKind::RunFinished { .. }) && !is_noted {
-                is_left = true;
+            if !ends.take_noted(&event) {
                 continue;
             }
-            last = Some(event.seq);
             feed.push_event(event);
             if let Some(started) = started.take() {
                 let _ = started.send(());
@@ -223,6 +218,7 @@ impl LocalRuns {
         // If nothing was stored, nothing has started.
         drop(started);
         let outcome = run.wait_outcome().await;
+        let is_left = ends.has_left();
         feed.end_feed(is_left || outcome.continues || outcome.suspended);
         if let Some(ends) = self.ends.get() {
             ends.take_outcome(&flow, &outcome, is_left);
@@ -271,6 +267,31 @@ impl LocalRuns {
             }
             ended.await;
         }
+    }
+}
+
+/// Tells the end of a run from that of this process, which has lost the run or its store. The latter is not in the journal and has no
+/// number of its own: for watchers, the run goes on elsewhere.
+#[derive(Default)]
+pub(crate) struct UnnotedEnds {
+    last: Option<u64>,
+    is_left: bool,
+}
+
+impl UnnotedEnds {
+    /// Whether the next event is for watchers.
+    pub fn take_noted(&mut self, event: &Event) -> bool {
+        let is_noted = matches!(self.last, Some(last) if event.seq > last);
+        if matches!(event.kind, EventKind::RunFinished { .. }) && !is_noted {
+            self.is_left = true;
+            return false;
+        }
+        self.last = Some(event.seq);
+        true
+    }
+    /// Whether the run has left this process without an end.
+    pub fn has_left(&self) -> bool {
+        self.is_left
     }
 }
 

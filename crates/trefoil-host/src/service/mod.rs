@@ -10,5 +10,6 @@ mod run_ends;
 pub use answer_text::AnswerText;
 pub use blocking_work::{BlockingWork, is_large_value};
 pub use feed::{FeedEvent, FeedReader, RunFeeds};
+pub(crate) use local_runs::UnnotedEnds;
 pub use local_runs::{HeldRun, LocalRuns, StartedRun};
 pub use run_ends::RunEndWatch;

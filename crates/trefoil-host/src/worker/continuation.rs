@@ -3,7 +3,7 @@
 use std::pin::pin;
 
 use crate::durable::{StoredProject, StoredRun};
-use crate::service::RunFeeds;
+use crate::service::{RunFeeds, UnnotedEnds};
 use trefoil_project::Error;
 use trefoil_runtime::{CancelSwitch, RunOutcome};
 use trefoil_store::{LeasedRun, Owner, StoreError};
@@ -60,15 +60,18 @@ async fn continued(
     watch.take_event(WorkerEvent::RunBegun { run: &run, flow: &stored.started.program.flow });
     let stop = begun.cancel_switch();
     let feed = feeds.map(|feeds| feeds.open_local(&run, begun.flow().clone()));
+    let mut ends = UnnotedEnds::default();
     let mut outcome = pin!(async move {
         if let Some(feed) = &feed {
             while let Some(event) = begun.next_event().await {
-                feed.push_event(event);
+                if ends.take_noted(&event) {
+                    feed.push_event(event);
+                }
             }
         }
         let outcome = begun.wait_outcome().await;
         if let Some(feed) = &feed {
-            feed.end_feed(outcome.continues || outcome.suspended);
+            feed.end_feed(ends.has_left() || outcome.continues || outcome.suspended);
         }
         outcome
     });

@@ -148,6 +148,12 @@ async fn what_is_refused_is_a_problem_whoever_refuses_it() {
     assert!(model.json()["error"]["message"].is_string(), "{}", model.text);
     let agent = server.send(server.request("GET", "/agents/%ff")).await;
     assert_eq!((agent.status, agent.json()["error"].is_string()), (400, true), "{}", agent.text);
+    let twice = r#"{"flow": "echo", "input": {"plan": "free", "plan": "paid"}}"#;
+    for path in ["/api/v1/runs", "/run"] {
+        let twice = twice.replace("\"flow\"", if path == "/run" { "\"agentId\"" } else { "\"flow\"" });
+        let reply = server.send(server.request("POST", path).body(twice)).await;
+        assert!(reply.status == 400 && reply.text.contains("`input.plan` twice"), "{}", reply.text);
+    }
     let keyed = TestServer::start_with_keys().await;
     assert_eq!(keyed.api("GET", "/runs").await.status, 401);
     let reads = keyed.add_key(&[KeyScope::Read], &[]).await;
