@@ -8,11 +8,12 @@ use serde_json::Value as Json;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
 use trefoil_project::error::{Error, Result, RunFailure};
 use trefoil_runtime::locks::lock;
-use trefoil_runtime::{CancelSwitch, Event, EventKind, RunOutcome};
+use trefoil_runtime::{CancelSwitch, RunOutcome};
 
 use super::blocking_work::{BlockingWork, is_large_value};
 use super::feed::{LocalFeed, RunFeeds};
 use super::run_ends::RunEndWatch;
+use super::unnoted_ends::UnnotedEnds;
 use crate::engine::{AcceptedInput, ReadyRun};
 use crate::reuse::EditedRun;
 use crate::run::Run;
@@ -267,31 +268,6 @@ impl LocalRuns {
             }
             ended.await;
         }
-    }
-}
-
-/// Tells the end of a run from that of this process, which has lost the run or its store. The latter is not in the journal and has no
-/// number of its own: for watchers, the run goes on elsewhere.
-#[derive(Default)]
-pub(crate) struct UnnotedEnds {
-    last: Option<u64>,
-    is_left: bool,
-}
-
-impl UnnotedEnds {
-    /// Whether the next event is for watchers.
-    pub fn take_noted(&mut self, event: &Event) -> bool {
-        let is_noted = matches!(self.last, Some(last) if event.seq > last);
-        if matches!(event.kind, EventKind::RunFinished { .. }) && !is_noted {
-            self.is_left = true;
-            return false;
-        }
-        self.last = Some(event.seq);
-        true
-    }
-    /// Whether the run has left this process without an end.
-    pub fn has_left(&self) -> bool {
-        self.is_left
     }
 }
 

@@ -6,10 +6,11 @@ mod blocking_work;
 mod feed;
 mod local_runs;
 mod run_ends;
+mod unnoted_ends;
 
 pub use answer_text::AnswerText;
 pub use blocking_work::{BlockingWork, is_large_value};
 pub use feed::{FeedEvent, FeedReader, RunFeeds};
-pub(crate) use local_runs::UnnotedEnds;
 pub use local_runs::{HeldRun, LocalRuns, StartedRun};
 pub use run_ends::RunEndWatch;
+pub(crate) use unnoted_ends::UnnotedEnds;
