@@ -141,7 +141,7 @@ pub fn start_server(
     // Read to the end, so that the server never waits for its reader.
     std::thread::spawn(move || {
         for line in lines.lines().map_while(Result::ok) {
-            if line.starts_with("serving ")
+            if line.contains("serving ")
                 && let Some((_, address)) = line.rsplit_once(" at ")
             {
                 let _ = sender.send(address.to_owned());
