@@ -106,8 +106,8 @@ function Menu({ current }: { current: string }) {
         })}
       </nav>
       {may('run') && (
-        <a class="button primary" href="#/start" aria-label="Start a run">
-          Start<span>a run</span>
+        <a class="button primary" href="#/start">
+          Start<span>{' a run'}</span>
         </a>
       )}
       {who && who.name !== 'local' && (

@@ -74,7 +74,6 @@ async def methods(side: Side) -> None:
     calls = {
         "agents.create": lambda: client.agents.create(id="x", name="x"),
         "agents.update": lambda: client.agents.update("greeter", name="x"),
-        "agents.delete": lambda: client.agents.delete("greeter"),
         "agents.list_versions": lambda: client.agents.list_versions("greeter"),
         "agents.get_version": lambda: client.agents.get_version("greeter", "2026-01-01T00:00:00Z"),
         "agents.activate_version": lambda: client.agents.activate_version("greeter", "2026-01-01T00:00:00Z"),
@@ -134,6 +133,8 @@ async def methods(side: Side) -> None:
         except AssertionError as error:
             wrong.append(str(error))
     assert not wrong, f"{len(wrong)} of {len(calls)}: {'; '.join(wrong)}"
+    # Imported flows can be removed; those of files cannot.
+    await side.refused("agents.delete", client.agents.delete("greeter"), 409, "FLOW_OF_FILE")
 
 
 async def routes(side: Side) -> None:
