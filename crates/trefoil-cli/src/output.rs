@@ -205,6 +205,7 @@ pub enum LogStyle {
 static LOG_STYLE: AtomicU8 = AtomicU8::new(LogStyle::Plain as u8);
 
 /// Writes all further messages in this style.
+#[cfg(feature = "server")]
 pub fn set_log_style(style: LogStyle) {
     LOG_STYLE.store(style as u8, Ordering::Relaxed);
 }

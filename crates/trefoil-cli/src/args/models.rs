@@ -7,6 +7,7 @@ use trefoil_models::ModelOverride;
 use trefoil_models::plan::has_name;
 use trefoil_project::settings::Settings;
 
+#[cfg(feature = "mcp")]
 use crate::output;
 use crate::placeholders::placeholders_allowed;
 
@@ -44,6 +45,7 @@ impl ModelArgs {
         Self { models: self.models.iter().filter(concerns).cloned().collect() }
     }
     /// Reports a name for which a model was chosen, and which none of several programs has.
+    #[cfg(feature = "mcp")]
     pub fn check_names(&self, all: &[&Program]) -> Result<(), u8> {
         for model in &self.models {
             if let ModelOverride::For { name, .. } = model

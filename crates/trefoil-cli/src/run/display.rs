@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use trefoil_ir::{Program, walk};
 use trefoil_project::load::LoadedTarget;
-use trefoil_runtime::{Event, EventKind, EventSink, Key, RunOutcome, Usage};
+use trefoil_runtime::{Event, EventKind, EventSink, Key, RunOutcome};
 use trefoil_syntax::SourceFiles;
 use trefoil_view::run_view::StepState;
 
@@ -122,11 +122,13 @@ impl RunDisplay {
         self.show_last(outcome, "");
     }
     /// Called when a run that goes on is not followed any more: draws the last picture. What is in progress stays so.
+    #[cfg(feature = "server")]
     pub fn show_cut(&self, outcome: &RunOutcome) {
         self.show_last(outcome, " so far");
     }
     /// The calls and the usage that were seen.
-    pub fn seen_figures(&self) -> (u64, Usage) {
+    #[cfg(feature = "server")]
+    pub fn seen_figures(&self) -> (u64, trefoil_runtime::Usage) {
         let view = self.inner.view();
         (view.progress.view.calls, view.progress.view.usage)
     }

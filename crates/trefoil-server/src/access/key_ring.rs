@@ -186,7 +186,7 @@ impl KeyRing {
         if stored.hash == hash_secret(secret) { Ok(Some(stored.record.clone())) } else { Ok(None) }
     }
 
-    /// Waits until a key is no longer in the store. Returns no later than [`LOOK_AGAIN`] after that. What cannot be read is
+    /// Waits until a key is no longer in the store. Returns a few seconds after that at the latest. What cannot be read is
     /// looked at again.
     pub async fn wait_revoked(&self, id: &str) {
         loop {
