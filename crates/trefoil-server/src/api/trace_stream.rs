@@ -154,6 +154,10 @@ impl TraceWatch {
 
     /// Sends what the client does not have. `is_end`: there will be no more.
     async fn send_trace(&mut self, frames: &FrameSender, is_end: bool) -> StreamResult {
+        if self.last.is_none() && !is_end {
+            // The input, which is sent once, comes with the first event.
+            return Ok(());
+        }
         if let Some(after) = self.after {
             if self.last < Some(after) && !is_end {
                 // Still before what the client has.
