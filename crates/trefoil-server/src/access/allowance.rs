@@ -1,7 +1,8 @@
 //! What keys and flows may still use: requests a minute, runs in progress, money a day. All servers of a store count together.
 //!
 //! Starts under a limit take turns, so that two of them never count the same room. A run in progress counts with all that it
-//! may still spend, so a budget is never exceeded; give runs a limit of their own, or the first one has all that is left.
+//! may still spend: give runs a limit of their own, or the first one has all that is left. A run may exceed its own limit by
+//! what its last call was estimated too low.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
