@@ -204,6 +204,26 @@ macro_rules! with_session {
     };
 }
 
+/// When an operation was asked for. It may wait for a connection, or for the server to be back, and be tried again: a lease has
+/// its whole length from when it is written, or it could have expired already.
+#[derive(Clone, Copy)]
+struct AskedTime(Instant);
+
+impl AskedTime {
+    fn now() -> Self {
+        Self(Instant::now())
+    }
+
+    /// A time that was computed when the operation was asked for, moved by what has passed since.
+    fn later(self, at: u64) -> u64 {
+        at.saturating_add(u64::try_from(self.0.elapsed().as_millis()).unwrap_or(u64::MAX))
+    }
+
+    fn later_claim(self, claim: Claim) -> Claim {
+        Claim { now: self.later(claim.now), until: self.later(claim.until), ..claim }
+    }
+}
+
 #[async_trait]
 impl Store for PostgresStore {
     async fn create_run(&self, run: NewRun) -> StoreResult<Option<Lease>> {
@@ -271,16 +291,16 @@ impl Store for PostgresStore {
     }
 
     async fn claim_run(&self, run: &str, claim: Claim) -> StoreResult<Lease> {
-        let run = run.to_owned();
-        with_session!(self, |s, _| [run, claim] claims::claim_run(s, &run, &claim))
+        let (run, asked) = (run.to_owned(), AskedTime::now());
+        with_session!(self, |s, _| [run, claim] claims::claim_run(s, &run, &asked.later_claim(claim)))
     }
 
     async fn renew_leases(&self, leases: Vec<Lease>, until: u64) -> StoreResult<Vec<String>> {
-        let (leases, clock) = (Arc::new(leases), self.pool.server_clock());
+        let (leases, clock, asked) = (Arc::new(leases), self.pool.server_clock(), AskedTime::now());
         with_session!(self, |s, _| [leases, clock] async {
             // This host's clock may run at a different speed.
             clock.read_time(s).await?;
-            runs::renew_leases(s, &leases, until).await
+            runs::renew_leases(s, &leases, asked.later(until)).await
         })
     }
 
@@ -307,8 +327,8 @@ impl Store for PostgresStore {
     }
 
     async fn claim_some(&self, claim: Claim, share: ClaimShare) -> StoreResult<Vec<Lease>> {
-        let share = Arc::new(share);
-        with_session!(self, |s, _| [claim, share] claims::claim_some(s, &claim, &share))
+        let (share, asked) = (Arc::new(share), AskedTime::now());
+        with_session!(self, |s, _| [claim, share] claims::claim_some(s, &asked.later_claim(claim), &share))
     }
 
     async fn evict_owner(&self, run: &str) -> StoreResult<Option<String>> {
@@ -368,14 +388,11 @@ impl Store for PostgresStore {
         lease: PermitLease,
         returned: Vec<ReturnedPermit>,
     ) -> StoreResult<PermitAnswer> {
-        let (seen, began) = (self.permit_returns.seen_returns(), Instant::now());
+        let (seen, asked) = (self.permit_returns.seen_returns(), AskedTime::now());
         let (request, returned) = (Arc::new(request.clone()), Arc::new(returned));
         // Retries as long as an append: the call is not made before its entry is stored.
         let answer = with_session!(self.run_patiently, |s, earlier_try| [request, lease, returned] async {
-            // It may have waited for a connection, or for the server.
-            let passed = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-            let later = |at: u64| at.saturating_add(passed);
-            let lease = PermitLease { holder: lease.holder, now: later(lease.now), until: later(lease.until) };
+            let lease = PermitLease { holder: lease.holder, now: asked.later(lease.now), until: asked.later(lease.until) };
             shared_permits::take_permit(s, &request, &lease, &returned, earlier_try).await
         })?;
         Ok(answer.with_seen(seen))
@@ -387,8 +404,8 @@ impl Store for PostgresStore {
     }
 
     async fn renew_shared_permits(&self, subject: &str, ids: Vec<u64>, until: u64) -> StoreResult<()> {
-        let (subject, ids) = (subject.to_owned(), Arc::new(ids));
-        with_session!(self, |s, _| [subject, ids] shared_permits::renew_permits(s, &subject, &ids, until))
+        let (subject, ids, asked) = (subject.to_owned(), Arc::new(ids), AskedTime::now());
+        with_session!(self, |s, _| [subject, ids] shared_permits::renew_permits(s, &subject, &ids, asked.later(until)))
     }
 
     async fn wait_for_shared_permit(&self, wait: &PermitWait) {
