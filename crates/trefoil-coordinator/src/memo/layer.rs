@@ -36,6 +36,17 @@ pub struct Layer {
     pub within: BTreeMap<Key, Vec<String>>,
 }
 
+/// What is repeated with a step.
+#[derive(Debug, Clone, Copy)]
+pub enum RepeatScope<'s> {
+    /// Nothing else.
+    Alone,
+    /// All activities that started after it.
+    AndLater,
+    /// The same; the step is a call, of which only what its flow did from this step on is repeated.
+    Within(&'s str),
+}
+
 /// Why an activity has no reusable result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LostResultReason {
@@ -107,19 +118,22 @@ impl Layer {
         all.into_iter().map(|(key, _)| RunPath::from_key(key))
     }
 
-    /// Drops the results of a step and of all activities that started after it, as well as those in `void`, which collects the
-    /// dropped keys across runs, newest first. `within`: the step is a call, of which only what its flow did from this step on is
-    /// dropped. Returns whether the step exists.
+    /// Drops the results of a step and of what else is repeated with it, as well as those in `void`, which collects the dropped keys
+    /// across runs, newest first. Returns whether the step exists.
     pub fn drop_from(
         &mut self,
         is_of: &dyn Fn(&Activity) -> bool,
-        within: Option<&str>,
+        scope: RepeatScope<'_>,
         void: &mut BTreeSet<Key>,
     ) -> bool {
         let first = self.done.values().filter(|(_, activity)| is_of(activity)).map(|(at, _)| *at).min();
         if let Some(first) = first {
-            for (key, (at, _)) in &self.done {
-                if *at >= first {
+            for (key, (at, activity)) in &self.done {
+                let is_repeated = match scope {
+                    RepeatScope::Alone => is_of(activity),
+                    RepeatScope::AndLater | RepeatScope::Within(_) => *at >= first,
+                };
+                if is_repeated {
                     void.insert(key.clone());
                 }
             }
@@ -128,8 +142,8 @@ impl Layer {
             if !void.contains(key) {
                 continue;
             }
-            match within {
-                Some(inner) if is_of(activity) => {
+            match scope {
+                RepeatScope::Within(inner) if is_of(activity) => {
                     self.within.entry(key.clone()).or_default().push(inner.to_owned());
                 }
                 _ => drop(self.wanted.insert(key.clone())),

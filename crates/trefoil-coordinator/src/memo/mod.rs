@@ -31,7 +31,7 @@ use trefoil_machine::step_path::{RunPath, find_steps};
 
 pub use effects::IsIdempotent;
 use effects::{StepsByLabels, ToolSafety};
-pub use layer::{Layer, LayerCollector, LostResultReason};
+pub use layer::{Layer, LayerCollector, LostResultReason, RepeatScope};
 pub use possible_executions::PossibleExecution;
 use possible_executions::has_effect;
 pub use reusable_answers::{FoundAnswers, FoundEntry, ReusableAnswers};
@@ -133,6 +133,10 @@ pub struct Memo {
     rerun: BTreeSet<String>,
     /// Model answers of any earlier runs.
     shelf: Option<ReusableAnswers>,
+    /// Whether a step whose request has changed has the result of its earlier request.
+    stand_ins: bool,
+    /// The only step that is performed.
+    only: Option<String>,
     /// Whether there are older runs that were not read.
     cut: bool,
     /// What happened to each request, for reports.
@@ -209,25 +213,34 @@ impl Memo {
 
     /// Drops the results of a step and of everything that started after it. Returns whether the step exists.
     pub fn drop_from(&mut self, step: &str) -> bool {
+        self.drop_step(step, RepeatScope::AndLater)
+    }
+
+    /// Drops the results of a step and of nothing else. Returns whether the step exists.
+    pub fn drop_only(&mut self, step: &str) -> bool {
+        self.drop_step(step, RepeatScope::Alone)
+    }
+
+    fn drop_step(&mut self, step: &str, scope: RepeatScope<'_>) -> bool {
         let places = self.places_of(step);
         let is_of = |activity: &Activity| {
             let path = activity.step_path().find_named(step);
             matches!(path, Some(path) if places.contains(&*path.label_path()))
         };
-        self.drop_started(is_of, None)
+        self.drop_started(is_of, scope)
     }
 
     /// Drops what started after a call of a flow, and of the call what its flow did from this step on. Returns whether the call exists.
     pub fn drop_within(&mut self, call: &EarlierCall, step: &str) -> bool {
         let is_call = |activity: &Activity| activity.key.without_try() == call.activity.key.without_try();
-        self.drop_started(is_call, Some(step))
+        self.drop_started(is_call, RepeatScope::Within(step))
     }
 
-    fn drop_started(&mut self, is_of: impl Fn(&Activity) -> bool, within: Option<&str>) -> bool {
+    fn drop_started(&mut self, is_of: impl Fn(&Activity) -> bool, scope: RepeatScope<'_>) -> bool {
         let mut void = BTreeSet::new();
         let mut met = false;
         for layer in &mut self.layers {
-            met |= layer.drop_from(&is_of, within, &mut void);
+            met |= layer.drop_from(&is_of, scope, &mut void);
         }
         self.index();
         met
@@ -342,6 +355,32 @@ impl Memo {
         self
     }
 
+    /// Lets the result of an earlier request stand in for that of a changed one, so that one can look at what comes after a changed step
+    /// as it would be if the result stayed the same. For previews: the journal of a run accepts no such result.
+    #[must_use]
+    pub fn with_stand_ins(self) -> Self {
+        Self { stand_ins: true, ..self }
+    }
+
+    /// Performs one step and nothing else: the run ends where it needs more than that and the results of earlier runs.
+    #[must_use]
+    pub fn limited_to_step(self, step: String) -> Self {
+        Self { only: Some(step), ..self }
+    }
+
+    /// The only step that is performed.
+    pub fn only_step(&self) -> Option<&str> {
+        self.only.as_deref()
+    }
+
+    /// Whether an activity may be performed if it has no result.
+    pub fn may_perform(&self, asked: &Activity) -> bool {
+        match &self.only {
+            Some(step) => asked.step_path().find_named(step).is_some(),
+            None => true,
+        }
+    }
+
     /// Allows the tools and commands of these steps to be repeated; those of [`EVERY_STEP`]: of all.
     #[must_use]
     pub fn allow_rerun(mut self, steps: impl IntoIterator<Item = String>) -> Self {
@@ -397,7 +436,7 @@ impl Memo {
         }
         let mut found: Vec<Option<ClaimPlace>> = asked.iter().map(|activity| self.own(activity)).collect();
         let mut taken: BTreeSet<ClaimPlace> = found.iter().flatten().cloned().collect();
-        for claim in [Self::moved, Self::other] {
+        for claim in [Self::moved, Self::other, Self::stand_in] {
             for (activity, place) in asked.iter().zip(&mut found) {
                 if place.is_none() {
                     *place = claim(self, activity, &taken);
@@ -495,6 +534,21 @@ impl Memo {
             first = first.or(Some(place));
         }
         first.cloned()
+    }
+
+    /// The result of the earlier request with the same key.
+    fn stand_in(&self, asked: &Activity, taken: &BTreeSet<ClaimPlace>) -> Option<ClaimPlace> {
+        if !self.stand_ins {
+            return None;
+        }
+        for (at, layer) in self.layers.iter().enumerate() {
+            let Some(earlier) = layer.by_key.get(&asked.key) else { continue };
+            let place = (at, asked.key.clone());
+            if earlier.activity.request.sort_name() == asked.request.sort_name() && !taken.contains(&place) {
+                return Some(place);
+            }
+        }
+        None
     }
 
     /// Whether a result with the same content can be used.

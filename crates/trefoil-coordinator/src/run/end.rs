@@ -106,7 +106,8 @@ impl RunCoordinator {
     ) -> RunOutcome {
         // Calls without a written entry and calls in the queue were not sent.
         let mut unsent = 0;
-        for activity in self.asked.iter().chain(&self.starting).chain(self.queue.waiting_calls()) {
+        let asked = self.asked.iter().chain(&self.omitted);
+        for activity in asked.chain(&self.starting).chain(self.queue.waiting_calls()) {
             if matches!(activity.request, Request::Model(_)) && !activity.again {
                 unsent += 1;
             }

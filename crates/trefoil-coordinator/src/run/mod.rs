@@ -83,6 +83,8 @@ pub struct RunCoordinator {
     notices: Vec<(RunMs, Notice)>,
     /// Activities that the machine requested. They have no entries yet, because the machine may still take them back.
     asked: Vec<Arc<Activity>>,
+    /// Requested activities that are not performed, because [only one step](Memo::limited_to_step) is.
+    omitted: Vec<Arc<Activity>>,
     /// Model calls that wait for their turn.
     queue: CallQueue,
     /// Activities that already have an entry and are to be started.
@@ -185,6 +187,7 @@ impl RunCoordinator {
             settings,
             notices: Vec::new(),
             asked: Vec::new(),
+            omitted: Vec::new(),
             queue: CallQueue::default(),
             starting: Vec::new(),
             done: Vec::new(),

@@ -15,6 +15,7 @@ use crate::facts::HostFacts;
 use crate::inbox_messages::InboxMessageIds;
 use crate::input::EndedActivity;
 use crate::memo::{ClaimPlace, Memo, PossibleExecution};
+use crate::outcome::STOPPED;
 use crate::recovery::may_repeat;
 
 impl RunCoordinator {
@@ -24,7 +25,7 @@ impl RunCoordinator {
         // The limits of a called run are compared at the top, with what all runs have used.
         let first = next.iter().find(|a| is_call(a) && !self.allowance.is_of_call())?;
         let count = |a: &&Arc<Activity>| is_call(a) && !a.again;
-        let asked = self.asked.iter().filter(count).count() as u64;
+        let asked = self.asked.iter().chain(&self.omitted).filter(count).count() as u64;
         let calls = self.machine.call_count().saturating_sub(asked);
         let made = UsedAmounts { calls, ..self.machine.usage().used_amounts() };
         let more = UsedAmounts {
@@ -92,10 +93,13 @@ impl RunCoordinator {
                 Some(memo) => memo.find_results(&open),
                 None => vec![None; open.len()],
             };
-            let lacking = match &self.memo {
+            let mut lacking = match &self.memo {
                 Some(memo) => memo.find_lacking(&open, &found),
                 None => open.iter().collect(),
             };
+            if let Some(memo) = &self.memo {
+                lacking.retain(|activity| memo.may_perform(activity));
+            }
             if let Some(error) = self.stop_error(&lacking, &found, facts) {
                 self.record_stop(&lacking);
                 self.wait_for_permission(&error, facts);
@@ -166,9 +170,26 @@ impl RunCoordinator {
                     let (result, about) = facts.check_result(&activity, earlier.value, about);
                     self.is_over(activity, result, about);
                 }
-                None => self.asked.push(activity),
+                None if self.is_performed(&activity) => self.asked.push(activity),
+                None => self.omitted.push(activity),
             }
         }
+    }
+
+    fn is_performed(&self, activity: &Activity) -> bool {
+        match &self.memo {
+            Some(memo) => memo.may_perform(activity),
+            None => true,
+        }
+    }
+
+    /// The end of a run of [one step](Memo::limited_to_step), once only other steps are left.
+    pub(super) fn end_of_only_step(&self) -> Option<RunError> {
+        let step = self.memo.as_ref()?.only_step()?;
+        if self.omitted.is_empty() {
+            return None;
+        }
+        Some(RunError::new(STOPPED, format!("only `{step}` was to run")))
     }
 
     fn is_over(&mut self, activity: Arc<Activity>, result: Result<PrivateValue, RunError>, about: ActivityMetadata) {

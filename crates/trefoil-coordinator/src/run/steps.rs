@@ -186,7 +186,8 @@ impl RunCoordinator {
     /// Takes back activities that have not started, as if they had never been requested.
     fn take_back(&mut self, unwanted: impl Fn(&Key) -> bool) {
         let admitted: Vec<_> = self.starting.extract_if(.., |activity| unwanted(&activity.key)).collect();
-        let back: Vec<_> = self.asked.extract_if(.., |activity| unwanted(&activity.key)).collect();
+        let mut back: Vec<_> = self.asked.extract_if(.., |activity| unwanted(&activity.key)).collect();
+        back.extend(self.omitted.extract_if(.., |activity| unwanted(&activity.key)));
         let waiting = self.queue.take_back(unwanted);
         let mut leaving: Vec<Key> = Vec::new();
         for activity in waiting.iter().chain(&admitted) {

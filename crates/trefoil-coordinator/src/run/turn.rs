@@ -170,6 +170,9 @@ impl RunCoordinator {
         }
         let is_held = self.is_held();
         if !self.is_working() && self.queue.is_empty() && !is_held {
+            if let Some(end) = self.end_of_only_step() {
+                return Err(end);
+            }
             return Err(RunError::new("LIMIT_EXCEEDED", "internal error: nothing is in flight"));
         }
         self.ask(HostAction::Wait { is_held, drains }, CoordinatorState::Working { is_held });

@@ -47,7 +47,7 @@ pub(super) async fn load_memo(
     let mut memo = newest;
     while let Some((run, basis)) = newer.pop() {
         for step in basis.from.iter().chain(&basis.also_from) {
-            drop_from(&mut memo, step);
+            drop_step(&mut memo, step, basis.only);
         }
         if basis.all {
             memo.drop_all();
@@ -64,7 +64,7 @@ pub(super) async fn load_memo(
         memo.drop_all();
     }
     for step in request.from.iter().chain(&request.also_from) {
-        if !drop_from(&mut memo, step) {
+        if !drop_step(&mut memo, step, request.only) {
             let places = step_places(&stored.flow.loaded_target().program, |_| true);
             // A step of the program that has called nothing: nothing of it could be repeated.
             let is_known = places.iter().any(|place| place.is_named_as_a_whole(step));
@@ -92,8 +92,12 @@ pub(super) async fn without_failed(memo: Memo, store: &dyn Store, stored: &Store
     Ok(memo.trying_again(run, &scan.finish_scan(&BTreeSet::new()), &error.code))
 }
 
-/// Drops the results of a step and of everything that started after it. Returns whether the step exists.
-fn drop_from(memo: &mut Memo, from: &str) -> bool {
+/// Drops the results of a step and, unless it is the only one that is performed, of everything that started after it. Returns whether the
+/// step exists.
+fn drop_step(memo: &mut Memo, from: &str, only: bool) -> bool {
+    if only {
+        return memo.drop_only(from);
+    }
     match CalledStep::find_step(from, memo) {
         // The run of the call keeps what comes before.
         Some(inside) => memo.drop_within(&inside.call, &inside.step),

@@ -15,6 +15,7 @@ use trefoil_runtime::RunError;
 use trefoil_runtime::driver::memo::{Memo, MemoDecision, ReuseOutcome};
 use trefoil_runtime::driver::{self, DriverOptions, HiddenValues, ToolDescriptions};
 use trefoil_runtime::ports::{NoEvents, NoTools, Secrets, ToolHost};
+use trefoil_runtime::{EventSink, RunOutcome};
 use trefoil_store::Store;
 use trefoil_template::Value;
 
@@ -223,7 +224,7 @@ async fn inner_name(engine: &Engine, store: &Arc<dyn Store>, inside: &CalledStep
 }
 
 /// The flow with the models that the engine chooses for it, as far as they are known, and the source of answers.
-fn choose_program(engine: &Engine, flow: &Flow, now: &RunStart) -> (Arc<Program>, Result<AnswersFrom>) {
+pub(super) fn choose_program(engine: &Engine, flow: &Flow, now: &RunStart) -> (Arc<Program>, Result<AnswersFrom>) {
     let engine = engine.clone().registry(Registry::to_read());
     // The manifest's choice of models may be what was edited.
     let engine = if now.answers == "manifest" { engine } else { engine.with_models_of(now) };
@@ -273,7 +274,7 @@ async fn run_preview(
 }
 
 /// The program without limits on what runs at the same time, so that a preview reaches all that does not need the results of calls.
-fn at_once(mut program: Arc<Program>) -> Arc<Program> {
+pub(super) fn at_once(mut program: Arc<Program>) -> Arc<Program> {
     for limit in Arc::make_mut(&mut program).concurrency_limits() {
         *limit = None;
     }
@@ -315,19 +316,9 @@ async fn look_once(
     };
     // If the earlier run ended early, what comes later is known from the runs before it.
     let (later, lines) = (lines(known), lines(had));
-    let seed = Some(stored.started.flags.seed);
-    let options = DriverOptions { seed, memo: Some(memo), basis: Some(basis), ..DriverOptions::default() };
-    // A run without one of these files does not start: that is said when it is to start.
-    let environment = flow.loaded_target().environment_secrets();
-    // A flow that is called again continues from its own results, so it may be called.
-    let tools: Arc<dyn ToolHost> = match engine.flow_tools() {
-        Some(flows) => flows.tool_host(),
-        None => Arc::new(NoTools),
-    };
-    let hosts: (Arc<dyn ToolHost>, Arc<dyn Secrets>) = (tools, Arc::new(environment));
-    let described = described(store.clone(), stored).await;
-    let input = input_of_run(stored, request);
-    let (is_done, mut error) = match driver::preview_run(prepared, input, hosts, described, options) {
+    let events = Arc::new(NoEvents);
+    let outcome = drive_preview(engine, &store, (stored, flow, request), (prepared, memo), events).await;
+    let (is_done, mut error) = match outcome {
         Some(outcome) => (outcome.result.is_ok(), outcome.result.err()),
         None => (false, None),
     };
@@ -358,6 +349,29 @@ async fn look_once(
     }
     let (calls_nothing, asks) = first_requests(&decisions);
     Ok(EditPreview { lines, later: coming, unused, error, request: request.clone(), is_done, calls_nothing, asks })
+}
+
+/// Drives a program with results until it would have to call something. `None`: it would.
+pub(super) async fn drive_preview(
+    engine: &Engine,
+    store: &Arc<dyn Store>,
+    (stored, flow, request): (&StoredRun, &Flow, &ReuseRequest),
+    (prepared, memo): (Arc<PreparedProgram>, Memo),
+    events: Arc<dyn EventSink>,
+) -> Option<RunOutcome> {
+    let seed = Some(stored.started.flags.seed);
+    let basis = Some(request.to_basis(Some(stored.started.execution_id())));
+    let options = DriverOptions { seed, memo: Some(memo), basis, ..DriverOptions::default() };
+    // A run without one of these files does not start: that is said when it is to start.
+    let environment = flow.loaded_target().environment_secrets();
+    // A flow that is called again continues from its own results, so it may be called.
+    let tools: Arc<dyn ToolHost> = match engine.flow_tools() {
+        Some(flows) => flows.tool_host(),
+        None => Arc::new(NoTools),
+    };
+    let hosts: (Arc<dyn ToolHost>, Arc<dyn Secrets>) = (tools, Arc::new(environment));
+    let described = described(store.clone(), stored).await;
+    driver::preview_run(prepared, input_of_run(stored, request), hosts, described, events, options)
 }
 
 /// What makes up the answers, if no provider is asked.

@@ -15,6 +15,8 @@ pub struct ReuseRequest {
     /// it; `None`: only changed requests are made. `STEP/INNER` is a step of
     /// the flow that `STEP` calls as a tool.
     pub from: Option<String>,
+    /// Whether only this step is performed: others have their earlier results, and the run ends where it needs more.
+    pub only: bool,
     /// The same for these steps of a called run: earlier runs of its caller were to repeat them, and did not come to that.
     pub also_from: Vec<String>,
     /// Whether every step is repeated.
@@ -46,6 +48,7 @@ impl ReuseRequest {
             run: self.of.clone(),
             answers: self.answers,
             from: self.from.clone(),
+            only: self.only,
             also_from: self.also_from.clone(),
             all: self.all,
             forked: self.forked,
@@ -62,6 +65,7 @@ impl ReuseRequest {
             of: basis.run.clone(),
             answers: basis.answers,
             from: basis.from.clone(),
+            only: basis.only,
             also_from: basis.also_from.clone(),
             all: basis.all,
             forked: basis.forked,

@@ -64,7 +64,11 @@ async fn results_of(
     if request.forked || request.failed {
         memo = without_failed(memo, &**store, stored).await?;
     }
-    Ok(if request.forked { memo } else { without_edited(memo, engine, store).await })
+    let memo = if request.forked { memo } else { without_edited(memo, engine, store).await };
+    Ok(match &request.from {
+        Some(step) if request.only => memo.limited_to_step(step.clone()),
+        _ => memo,
+    })
 }
 
 /// Checks that all names are steps of the earlier runs, of the current flow, or of the flow of a tool that one of these calls. `stopped`:

@@ -167,6 +167,7 @@ fn one_of_each_kind() -> Vec<Entry> {
                 run: "r0".to_owned(),
                 answers: false,
                 from: Some("draft".to_owned()),
+                only: true,
                 also_from: vec!["call/review".to_owned()],
                 all: true,
                 failed: true,

@@ -20,7 +20,7 @@ use super::run_context::RunContext;
 use super::{DriverOptions, RunOutcome, begin_run};
 use crate::locks::lock;
 use crate::ports::{
-    CallSite, Clock, CommandHost, CommandOutput, HumanInbox, ModelAnswer, ModelError, ModelProvider, NoEvents,
+    CallSite, Clock, CommandHost, CommandOutput, EventSink, HumanInbox, ModelAnswer, ModelError, ModelProvider,
     NoJournal, Ports, QuestionState, Secrets, SeededRandom, ToolError, ToolHost,
 };
 use crate::{CommandRequest, HumanRequest, ModelRequest, ToolRequest};
@@ -31,12 +31,14 @@ use crate::{CommandRequest, HumanRequest, ModelRequest, ToolRequest};
 /// Returns the outcome if the run ends without any call: a result, because nothing has changed, or an error. `None`: it would make
 /// a call.
 ///
-/// `tools` decides which calls are idempotent, `secrets` which values are set, and `described` contains the descriptions of tools.
+/// `tools` decides which calls are idempotent, `secrets` which values are set, `described` contains the descriptions of tools, and `events`
+/// gets what the run would tell.
 pub fn preview_run(
     prepared: Arc<PreparedProgram>,
     input: Option<Value>,
     (tools, secrets): (Arc<dyn ToolHost>, Arc<dyn Secrets>),
     described: ToolDescriptions,
+    events: Arc<dyn EventSink>,
     options: DriverOptions,
 ) -> Option<RunOutcome> {
     let decisions = match &options.memo {
@@ -53,7 +55,7 @@ pub fn preview_run(
         clock: still,
         random: Arc::new(SeededRandom::new(0)),
         secrets,
-        events: Arc::new(NoEvents),
+        events,
     };
     begin_run(prepared, input, ports, DriverOptions { permits: None, ..options }).predict_outcome()
 }

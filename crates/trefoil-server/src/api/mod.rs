@@ -12,6 +12,7 @@ mod questions;
 mod run_actions;
 mod run_forks;
 mod run_list;
+mod run_prompts;
 mod run_start;
 mod run_traces;
 mod secrets;
@@ -93,6 +94,7 @@ impl ListedRoutes {
             .add(POST, "/runs/{run}/cancel", run_actions::cancel_run)
             .add(POST, "/runs/{run}/resume", run_actions::resume_run)
             .add(POST, "/runs/{run}/fork", run_forks::fork_run)
+            .add(POST, "/runs/{run}/prompts", run_prompts::run_prompts)
             .add(GET, "/runs/{run}/diff", run_forks::diff_runs)
             .add(GET, "/questions", questions::list_questions)
     }

@@ -9,7 +9,8 @@ use utoipa::{Modify, OpenApi};
 
 use super::published_schemas::{RunTrace, add_published};
 use super::{
-    callers, event_stream, flows, keys, questions, run_actions, run_forks, run_list, run_start, run_traces, secrets,
+    callers, event_stream, flows, keys, questions, run_actions, run_forks, run_list, run_prompts, run_start,
+    run_traces, secrets,
 };
 use crate::problem::Problem;
 
@@ -39,6 +40,7 @@ use crate::problem::Problem;
         run_actions::resume_run,
         run_actions::delete_run,
         run_forks::fork_run,
+        run_prompts::run_prompts,
         run_forks::diff_runs,
         questions::list_questions,
         keys::show_rule,

@@ -34,6 +34,9 @@ pub struct ForkBody {
     /// Repeat this step, with everything that started after it.
     #[serde(default)]
     pub from: Option<String>,
+    /// With `from`: run only this step, on the results that the earlier run has, and end there. For trying a prompt.
+    #[serde(default)]
+    pub only: bool,
     /// Allow the tools and commands of these steps to run again even if that may not be safe; `*`: of all steps.
     #[serde(default)]
     pub rerun: Vec<String>,
@@ -141,10 +144,15 @@ pub async fn fork_run(
         labels: body.labels,
         limits: RunLimitsRequest { calls: body.max_calls, cost_usd: body.max_cost },
         idempotency_key: idempotency_key(&headers)?,
-        asked: serde_json::json!([run, body.from, body.rerun, body.files, body.input]),
+        asked: serde_json::json!([run, body.from, body.only, body.rerun, body.files, body.input]),
     };
+    if body.only && body.from.is_none() {
+        let problem = Problem::bad_request("`only` needs the step that is to run");
+        return Err(problem.with_help("name it in `from`"));
+    }
     let request = ReuseRequest {
         from: body.from,
+        only: body.only,
         rerun: body.rerun,
         input: body.input.map(Value::from_json),
         ..ReuseRequest::for_whole_run(&record.run)
@@ -183,7 +191,7 @@ async fn created(state: &AppState, run: &str) -> ApiResult<Response> {
 }
 
 /// The flow of a run with other texts of its files.
-async fn edited_flow(state: &AppState, stored: &StoredRun, files: &BTreeMap<String, String>) -> ApiResult<Flow> {
+pub async fn edited_flow(state: &AppState, stored: &StoredRun, files: &BTreeMap<String, String>) -> ApiResult<Flow> {
     let started = &stored.started;
     let loaded = load_edited_program(&**state.store(), &started.run, &started.program, files).await?;
     let (flow, name) = (Flow::from(loaded), &started.program.flow);

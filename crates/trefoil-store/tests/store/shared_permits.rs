@@ -297,7 +297,7 @@ mod with_a_server {
             let Some(server) = Server::start(false) else { return };
             let url = server.address(&server.database());
             on(async {
-                let [(_owner, holds), (_, other)] = [0, 1].map(|_| process(open(&url, StoreOptions::default()), 3_000));
+                let [(_owner, holds), (_, other)] = [0, 1].map(|_| process(open(&url, StoreOptions::default()), 9_000));
                 let held = taken(&holds, in_flight(1)).await;
                 let expect_held = async |when: &str| {
                     let now = SharedPermit::take_now(other.clone(), "provider:test".to_owned(), in_flight(1)).await;
@@ -311,7 +311,8 @@ mod with_a_server {
                     // Nobody waits for the disk with a permit. What is written after it, and waited for, stores it as well.
                     server.sql("postgres", "CREATE TABLE written_after ()");
                     server.crash();
-                    std::thread::sleep(Duration::from_millis(4_000));
+                    // Longer than the lease, which is long enough for a busy machine to renew it.
+                    std::thread::sleep(Duration::from_millis(11_000));
                     server.begin();
                 });
                 for _ in 0..50 {
