@@ -362,15 +362,10 @@ impl Memo {
         Self { stand_ins: true, ..self }
     }
 
-    /// Performs one step and nothing else: the run ends where it needs more than that and the results of earlier runs.
+    /// Performs one step and nothing else: a run is cancelled where it needs more than that and the results of earlier runs.
     #[must_use]
     pub fn limited_to_step(self, step: String) -> Self {
         Self { only: Some(step), ..self }
-    }
-
-    /// The only step that is performed.
-    pub fn only_step(&self) -> Option<&str> {
-        self.only.as_deref()
     }
 
     /// Whether an activity may be performed if it has no result.

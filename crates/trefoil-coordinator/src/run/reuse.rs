@@ -15,7 +15,6 @@ use crate::facts::HostFacts;
 use crate::inbox_messages::InboxMessageIds;
 use crate::input::EndedActivity;
 use crate::memo::{ClaimPlace, Memo, PossibleExecution};
-use crate::outcome::STOPPED;
 use crate::recovery::may_repeat;
 
 impl RunCoordinator {
@@ -181,15 +180,6 @@ impl RunCoordinator {
             Some(memo) => memo.may_perform(activity),
             None => true,
         }
-    }
-
-    /// The end of a run of [one step](Memo::limited_to_step), once only other steps are left.
-    pub(super) fn end_of_only_step(&self) -> Option<RunError> {
-        let step = self.memo.as_ref()?.only_step()?;
-        if self.omitted.is_empty() {
-            return None;
-        }
-        Some(RunError::new(STOPPED, format!("only `{step}` was to run")))
     }
 
     fn is_over(&mut self, activity: Arc<Activity>, result: Result<PrivateValue, RunError>, about: ActivityMetadata) {

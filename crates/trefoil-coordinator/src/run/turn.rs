@@ -10,6 +10,7 @@ use trefoil_machine::request::{Activity, Request};
 use super::{AgendaTask, RunCoordinator};
 use crate::action::HostAction;
 use crate::facts::HostFacts;
+use crate::inbox_messages::InboxMessageIds;
 use crate::input::{AdmittedCalls, StopRequest};
 use crate::queue::{WaitingCall, limited_call_key};
 use crate::state::{CoordinatorState, TurnPhase};
@@ -170,8 +171,10 @@ impl RunCoordinator {
         }
         let is_held = self.is_held();
         if !self.is_working() && self.queue.is_empty() && !is_held {
-            if let Some(end) = self.end_of_only_step() {
-                return Err(end);
+            if !self.omitted.is_empty() {
+                // The only step that was to run has.
+                self.cancel_run(InboxMessageIds::default(), facts);
+                return Ok(());
             }
             return Err(RunError::new("LIMIT_EXCEEDED", "internal error: nothing is in flight"));
         }

@@ -15,7 +15,7 @@ pub struct ReuseRequest {
     /// it; `None`: only changed requests are made. `STEP/INNER` is a step of
     /// the flow that `STEP` calls as a tool.
     pub from: Option<String>,
-    /// Whether only this step is performed: others have their earlier results, and the run ends where it needs more.
+    /// Whether only this step is performed: the run is cancelled where it needs more than that and earlier results.
     pub only: bool,
     /// The same for these steps of a called run: earlier runs of its caller were to repeat them, and did not come to that.
     pub also_from: Vec<String>,

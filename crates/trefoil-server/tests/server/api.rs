@@ -82,6 +82,7 @@ async fn every_operation_of_the_description_succeeds_as_it_says() {
     for body in [json!({ "from": "editor", "dry_run": true }), json!({ "input": { "topic": "c" }, "dry_run": true })] {
         assert_eq!(server.post_api(&fork, &body).await.status, 200);
     }
+    assert_eq!(server.post_api(&format!("/runs/{run}/prompts"), &json!({})).await.status, 200);
     assert_eq!(server.post_api(&fork, &json!({ "from": "editor" })).await.status, 201);
     let answer = json!({ "step": "ASK", "value": "no" });
     assert_eq!(server.post_api(&format!("/runs/{waiting}/answers"), &answer).await.status, 202);

@@ -5,6 +5,7 @@ mod api;
 mod clients;
 mod conformance;
 mod described_api;
+mod edited_runs;
 mod mcp;
 mod openai;
 mod openai_requests;
