@@ -25,7 +25,7 @@ async fn fork_and_follow(client: &ServerClient, args: &RunsForkArgs) -> Result<u
     refuse_lifted(limits)?;
     let past = find_detail(client, &args.run).await?.summary;
     let run = past.run;
-    let mut body = json!({ "rerun": args.rerun, "dry_run": args.dry_run });
+    let mut body = json!({ "rerun": args.rerun, "dry_run": args.dry_run, "only": args.only });
     if let (Some(members), Some(from)) = (body.as_object_mut(), &args.from) {
         members.insert("from".to_owned(), json!(from));
     }

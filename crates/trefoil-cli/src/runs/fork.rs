@@ -26,6 +26,9 @@ pub struct RunsForkArgs {
     /// calls as a tool
     #[arg(long, value_name = "STEP")]
     pub from: Option<String>,
+    /// Run only the step of `--from`, on the results that RUN has; the new run is cancelled where it needs more
+    #[arg(long, requires = "from")]
+    pub only: bool,
     /// Allow the tools and commands of this step, and of all steps inside it, to run again even if that may not be safe; STEP/INNER:
     /// only those of a step of the flow that STEP calls as a tool (repeatable)
     #[arg(long, value_name = "STEP")]
@@ -91,7 +94,7 @@ pub fn run(args: &RunsForkArgs) -> Result<u8, u8> {
         spec: args.spec.run_spec(),
     };
     let (from, rerun) = (args.from.clone(), args.rerun.clone());
-    let request = ReuseRequest { from, rerun, input, ..ReuseRequest::for_whole_run(&run) };
+    let request = ReuseRequest { from, only: args.only, rerun, input, ..ReuseRequest::for_whole_run(&run) };
     if args.dry_run {
         let engine = args.host.models.configure_engine(Engine::new(), &settings);
         let seen = await_run(preview_fork(&engine, args.store.open_to_read()?, &request))?;
