@@ -191,6 +191,47 @@ pub async fn load_edited_program(
     bundle.in_memory(files)
 }
 
+/// A file with which a run started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredFile {
+    /// Its path in the store, by which [`load_edited_program`] knows it.
+    pub path: String,
+    /// Its text when the run started.
+    pub text: String,
+    /// Where it was on the computer where the run started; `None`: in memory.
+    pub place: Option<PathBuf>,
+    /// Whether it is the manifest of the flow.
+    pub is_entry: bool,
+}
+
+/// The files with which a run started, by path. `loaded`: its program, in whichever way it was loaded.
+///
+/// # Errors
+///
+/// The store, or a file that it has lost.
+pub async fn read_stored_files(
+    store: &dyn Store,
+    run: &str,
+    program: &ProgramIdentity,
+    loaded: &LoadedTarget,
+) -> Result<Vec<StoredFile>> {
+    let bundle = Bundle::of_run(store, run, program).await?;
+    let entry = loaded.entry_file();
+    let is_loaded_from_disk = loaded.how.options.file_access.memory_files().is_none();
+    let absolute_entry = std::path::absolute(&entry).map(|path| clean_path(&path)).ok();
+    let mut files = Vec::new();
+    for ProgramFile { path, sha256 } in &bundle.files {
+        let place = bundle.root.as_ref().map(|root| root.join(path));
+        let is_entry = match &place {
+            Some(place) if is_loaded_from_disk => absolute_entry.as_ref() == Some(place),
+            _ => clean_path(&entry) == Path::new(path),
+        };
+        let text = read_stored_text(store, run, path, sha256).await?;
+        files.push(StoredFile { path: path.clone(), text, place, is_entry });
+    }
+    Ok(files)
+}
+
 /// The text of a file of a run.
 async fn read_stored_text(store: &dyn Store, run: &str, path: &str, sha256: &str) -> Result<String> {
     let Some(hash) = ContentHash::parse(sha256) else {

@@ -13,6 +13,7 @@ pub mod failure;
 pub mod file_access;
 pub mod fix;
 pub mod flow;
+pub mod folder_files;
 pub mod folders;
 pub mod input;
 pub mod load;

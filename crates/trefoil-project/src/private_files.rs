@@ -47,6 +47,37 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8], permissions: Option<Permiss
     Ok(())
 }
 
+/// A text that is whole beside a file, and may take its place.
+#[derive(Debug)]
+pub(crate) struct PreparedReplacement {
+    file: NamedTempFile,
+    path: std::path::PathBuf,
+}
+
+/// Writes a text beside an existing file, with its permissions. If it does not take its place, it is removed.
+pub(crate) fn prepare_replacement(path: &Path, bytes: &[u8]) -> io::Result<PreparedReplacement> {
+    let permissions = std::fs::metadata(path)?.permissions();
+    if permissions.readonly() {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is read-only"));
+    }
+    let mut file = create_temporary_file(path)?;
+    file.write_all(bytes)?;
+    file.as_file().set_permissions(permissions)?;
+    file.as_file().sync_all()?;
+    Ok(PreparedReplacement { file, path: path.to_owned() })
+}
+
+impl PreparedReplacement {
+    /// Replaces the file.
+    pub(crate) fn put_in_place(self) -> io::Result<()> {
+        self.file.persist(&self.path)?;
+        // Other systems cannot open a folder, and do not need this.
+        #[cfg(unix)]
+        File::open(folder_of(&self.path))?.sync_all()?;
+        Ok(())
+    }
+}
+
 /// A temporary file for this user only, in the folder of another file, which it may replace: renaming only works within a
 /// file system. It is removed if it does not.
 pub(crate) fn create_temporary_file(path: &Path) -> io::Result<NamedTempFile> {

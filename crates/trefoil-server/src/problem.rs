@@ -43,6 +43,19 @@ pub struct Problem {
     /// Seconds after which the same request may succeed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u64>,
+    /// The file as it is now, which is not the one that the client knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub current: Option<Box<CurrentFile>>,
+}
+
+/// A file as it is now.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct CurrentFile {
+    /// Its version.
+    pub version: String,
+    /// Its text; absent: it is not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
 }
 
 impl Problem {
@@ -57,6 +70,7 @@ impl Problem {
             help: None,
             errors: Vec::new(),
             retry_after: None,
+            current: None,
         }
     }
     /// The request itself is wrong.
@@ -93,6 +107,12 @@ impl Problem {
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
+        self
+    }
+    /// With the file as it is now.
+    #[must_use]
+    pub fn with_current(mut self, current: Option<CurrentFile>) -> Self {
+        self.current = current.map(Box::new);
         self
     }
     /// With the seconds after which the same request may succeed.

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::StatusCode;
 use trefoil_host::Runs;
 use trefoil_host::catalog::{CatalogFlow, CatalogSnapshot, FlowCatalog};
 use trefoil_host::service::LocalRuns;
 use trefoil_host::worker::WorkerEngines;
+use trefoil_project::folder_files::FolderFiles;
 use trefoil_project::secrets::SecretVault;
 use trefoil_store::{Owner, Record, Store, StoreError};
 
@@ -34,6 +36,8 @@ pub struct ServingOptions {
     pub body_limit: usize,
     /// How long a client may take to send the body of a request.
     pub body_timeout: Duration,
+    /// Whether files of the flows may be written.
+    pub writes_files: bool,
 }
 
 /// What all handlers share.
@@ -80,6 +84,19 @@ impl ServerState {
     /// The flows now.
     pub fn flows(&self) -> Arc<CatalogSnapshot> {
         self.catalog.last_snapshot()
+    }
+
+    /// The files of the folder that is served. Reads the disk.
+    ///
+    /// # Errors
+    ///
+    /// 503 if the folder is not there, such as while it is replaced.
+    pub fn served_files(&self) -> ApiResult<FolderFiles> {
+        let Some(files) = FolderFiles::below_folder(&self.engines.folder) else {
+            let detail = "the folder of the flows cannot be read at the moment";
+            return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "FOLDER_UNAVAILABLE", detail).with_retry_after(2));
+        };
+        Ok(files)
     }
 
     /// A flow that the caller may use.

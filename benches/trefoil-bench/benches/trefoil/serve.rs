@@ -152,6 +152,7 @@ impl Served {
                     origins: AllowedOrigins { hosts: Some(Vec::new()), origins: Vec::new() },
                     body_limit: 8 << 20,
                     body_timeout: Duration::from_secs(60),
+                    writes_files: false,
                 },
                 keys: KeyRing::new(store.clone()),
                 gate: UsageGate::new(store.clone(), Arc::new(StoreLimits::new(owner.clone()))),

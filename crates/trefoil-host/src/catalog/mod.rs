@@ -4,6 +4,7 @@
 //! A folder may contain other projects. Each flow runs with the settings of its own project, so a flow of a project that
 //! the user does not trust has no permissions.
 
+mod flow_files;
 mod loading;
 mod notices;
 
@@ -24,6 +25,7 @@ use trefoil_runtime::locks::lock;
 use crate::engine::Engine;
 use loading::{CatalogProject, FoundProject, LoadingFlows, find_unreadable};
 
+pub use flow_files::{FlowFile, compare_with_disk};
 pub use notices::{CatalogNotice, CatalogWatch};
 
 /// The accuracy of the times of files, and some more.

@@ -24,6 +24,8 @@ pub struct CallerRights {
     pub flows: Vec<String>,
     /// Whether it sees the runs of all keys, and not only its own.
     pub all_runs: bool,
+    /// Whether it may write the files of flows (`PUT /files/PATH`).
+    pub edit: bool,
 }
 
 /// Says who sends the request, and what it may do.
@@ -44,5 +46,6 @@ pub async fn show_caller(
         scopes,
         flows: caller.rights.flows.clone(),
         all_runs: caller.sees_all_runs(),
+        edit: state.options.writes_files && caller.rights.scopes.allow_scope(KeyScope::Admin),
     }))
 }

@@ -8,13 +8,15 @@ use http::{StatusCode, header};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 use trefoil_host::catalog::CatalogFlow;
+use trefoil_host::served_folder::ServedFolder;
+use trefoil_project::FoundErrors;
 use trefoil_view::graph::FORMATS;
 use utoipa::ToSchema;
 
 use super::published_schemas::{Finding, FlowPlan};
 use crate::access::{Caller, KeyScope};
 use crate::agntz::remove_manifest;
-use crate::problem::{ApiResult, Problem, findings_json};
+use crate::problem::{ApiResult, Problem, findings_json, hide_folder};
 use crate::state::AppState;
 
 /// A flow.
@@ -185,11 +187,21 @@ pub async fn flow_checks(
 ) -> ApiResult<JsonResponse<FlowChecks>> {
     caller.require_scope(KeyScope::Read)?;
     let offered = state.find_flow(&caller, &flow)?;
-    let list = move || {
-        let edit = offered.broken_edit.as_ref().map(findings_json);
-        FlowChecks { findings: findings_json(offered.flow.load_warnings()), edit }
-    };
+    let folder = ServedFolder::from_path(&state.engines.folder);
+    let list = move || FlowChecks::from_flow(&offered, &folder);
     Ok(JsonResponse(state.local.blocking_work().perform_work(list).await?))
+}
+
+impl FlowChecks {
+    /// Those of a flow, with paths as clients may see them.
+    pub fn from_flow(offered: &CatalogFlow, folder: &ServedFolder) -> Self {
+        let show = |found: &FoundErrors| {
+            let mut findings = findings_json(found);
+            findings.iter_mut().for_each(|finding| hide_folder(finding, folder));
+            findings
+        };
+        Self { findings: show(offered.flow.load_warnings()), edit: offered.broken_edit.as_ref().map(show) }
+    }
 }
 
 /// The plan of a flow: inputs, steps, models, the most calls and what they cost.

@@ -3,6 +3,8 @@
 mod arriving_text;
 mod callers;
 mod event_stream;
+mod file_save;
+mod flow_files;
 mod flows;
 mod keyed_request;
 mod keys;
@@ -55,7 +57,8 @@ impl ListedRoutes {
     {
         if let Ok(filter) = MethodFilter::try_from(method.clone()) {
             self.router = self.router.route(path, on(filter, handler));
-            self.listed.push((method, format!("{PREFIX}{path}")));
+            // The description has no sign for the rest of a path.
+            self.listed.push((method, format!("{PREFIX}{}", path.replace("{*", "{"))));
         }
         self
     }
@@ -75,8 +78,10 @@ impl ListedRoutes {
             .add(GET, "/flows/{flow}/checks", flows::flow_checks)
             .add(GET, "/flows/{flow}/plan", flows::flow_plan)
             .add(GET, "/flows/{flow}/graph", flows::flow_graph)
+            .add(GET, "/flows/{flow}/files", flow_files::flow_files)
             .add(GET, "/flows/{flow}/rule", keys::show_rule)
             .add(PUT, "/flows/{flow}/rule", keys::set_rule)
+            .add(PUT, "/files/{*path}", file_save::save_file)
             .add(GET, "/secrets", secrets::list_secrets)
             .add(PUT, "/secrets/{name}", secrets::set_secret)
             .add(DELETE, "/secrets/{name}", secrets::remove_secret)
@@ -87,6 +92,7 @@ impl ListedRoutes {
             .add(POST, "/runs", run_start::start_run)
             .add(GET, "/runs/{run}", run_list::show_run)
             .add(DELETE, "/runs/{run}", run_actions::delete_run)
+            .add(GET, "/runs/{run}/files", flow_files::run_files)
             .add(GET, "/runs/{run}/state", run_traces::run_state)
             .add(GET, "/runs/{run}/trace", run_traces::run_trace)
             .add(GET, "/runs/{run}/events", event_stream::run_events)

@@ -9,8 +9,8 @@ use utoipa::{Modify, OpenApi};
 
 use super::published_schemas::{RunTrace, add_published};
 use super::{
-    callers, event_stream, flows, keys, questions, run_actions, run_forks, run_list, run_prompts, run_start,
-    run_traces, secrets,
+    callers, event_stream, file_save, flow_files, flows, keys, questions, run_actions, run_forks, run_list,
+    run_prompts, run_start, run_traces, secrets,
 };
 use crate::problem::Problem;
 
@@ -29,6 +29,9 @@ use crate::problem::Problem;
         flows::flow_checks,
         flows::flow_plan,
         flows::flow_graph,
+        flow_files::flow_files,
+        flow_files::run_files,
+        file_save::save_file,
         run_list::list_runs,
         run_list::show_run,
         run_traces::run_state,

@@ -5,16 +5,22 @@ use trefoil_server::KeyScope;
 use trefoil_store::Status;
 
 use crate::described_api::DescribedApi;
-use crate::test_server::TestServer;
+use crate::test_server::{TestServer, shared_flows};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_operation_of_the_description_succeeds_as_it_says() {
-    let server = TestServer::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    for file in std::fs::read_dir(shared_flows().0).unwrap().flatten() {
+        std::fs::copy(file.path(), folder.path().join(file.file_name())).unwrap();
+    }
+    let server = TestServer::start_editable(folder.path(), false).await;
     let document = server.api("GET", "/openapi.json").await.json();
     assert_eq!(document, trefoil_server::describe_api());
 
     assert_eq!(server.api("GET", "/me").await.status, 200);
-    for path in ["", "/article", "/article/schema", "/article/checks", "/article/plan", "/article/graph"] {
+    for path in
+        ["", "/article", "/article/schema", "/article/checks", "/article/plan", "/article/graph", "/article/files"]
+    {
         assert_eq!(server.api("GET", &format!("/flows{path}")).await.status, 200, "{path}");
     }
     for format in ["mermaid", "dot"] {
@@ -26,6 +32,11 @@ async fn every_operation_of_the_description_succeeds_as_it_says() {
         assert_eq!(server.send(set).await.status, 200);
         assert_eq!(server.api("GET", "/flows/echo/rule").await.status, 200);
     }
+
+    let file = server.api("GET", "/flows/article/files").await.json()["files"][0].clone();
+    let save = server.request("PUT", &format!("/api/v1/files/{}", file["path"].as_str().unwrap()));
+    let save = save.body(json!({ "text": file["text"], "version": file["version"] }).to_string());
+    assert_eq!(server.send(save).await.status, 200);
 
     let manifest = "id: brought\nkind: llm\nmodel: { provider: openai, name: gpt-5.4 }\ninstruction: Answer.\n";
     for path in ["/api/v1/flows/brought", "/agents/brought"] {
@@ -66,7 +77,7 @@ async fn every_operation_of_the_description_succeeds_as_it_says() {
     let failed = server.run_flow("failing", json!("hi")).await;
     let waiting = server.run_flow("approval", json!({ "task": "News" })).await;
     for run in [&run, &failed, &waiting] {
-        for path in ["", "/trace", "/state", "/state?event=2", "/events", "/events?limit=2"] {
+        for path in ["", "/trace", "/state", "/state?event=2", "/files", "/events", "/events?limit=2"] {
             assert_eq!(server.api("GET", &format!("/runs/{run}{path}")).await.status, 200, "{path}");
         }
     }

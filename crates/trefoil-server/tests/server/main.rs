@@ -6,6 +6,7 @@ mod clients;
 mod conformance;
 mod described_api;
 mod edited_runs;
+mod flow_files;
 mod mcp;
 mod openai;
 mod openai_requests;

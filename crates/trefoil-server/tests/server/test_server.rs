@@ -97,7 +97,7 @@ impl TestServer {
     /// Serves the flows in `tests/flows` to clients with a key.
     pub async fn start_with_keys() -> Self {
         let (flows, script) = shared_flows();
-        Self::serve_flows(&flows, &script, true).await
+        Self::serve_flows(&flows, &script, true, false).await
     }
 
     /// Makes a key with these scopes, for these flows; none: all. Returns what a client sends.
@@ -110,10 +110,16 @@ impl TestServer {
 
     /// Serves other flows.
     pub async fn start_with(flows: &Path, script: &Path) -> Self {
-        Self::serve_flows(flows, script, false).await
+        Self::serve_flows(flows, script, false, false).await
     }
 
-    async fn serve_flows(flows: &Path, script: &Path, needs_key: bool) -> Self {
+    /// Serves the flows of a folder, which may be edited.
+    pub async fn start_editable(flows: &Path, needs_key: bool) -> Self {
+        let (_, script) = shared_flows();
+        Self::serve_flows(flows, &script, needs_key, true).await
+    }
+
+    async fn serve_flows(flows: &Path, script: &Path, needs_key: bool, writes_files: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store: Arc<dyn Store> =
             Arc::new(SqliteStore::open(folder.path().join("runs.db"), StoreOptions::default()).unwrap());
@@ -152,6 +158,7 @@ impl TestServer {
                 origins: AllowedOrigins { hosts: Some(Vec::new()), origins: Vec::new() },
                 body_limit: BODY_LIMIT,
                 body_timeout: Duration::from_secs(5),
+                writes_files,
             },
             metrics: ServerMetrics::default(),
             log: Arc::new(Silent),

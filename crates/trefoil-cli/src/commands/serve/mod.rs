@@ -67,6 +67,9 @@ pub struct ServeCommandArgs {
     /// Origin of web pages that may call the server: `https://app.example.com` (repeatable)
     #[arg(long, value_name = "ORIGIN", value_parser = parse_page_origin)]
     allow_origin: Vec<String>,
+    /// Let whoever may do everything (scope `admin`) save files of the flows from the page
+    #[arg(long)]
+    edit: bool,
     /// Certificate with those of its issuers, in PEM: serves HTTPS
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
@@ -160,6 +163,7 @@ pub fn run(args: &ServeCommandArgs) -> Result<u8, u8> {
             origins: AllowedOrigins { hosts, origins: args.allow_origin.clone() },
             body_limit: usize::from(args.max_body) << 20,
             body_timeout: Duration::from_secs(60),
+            writes_files: args.edit,
         },
         vault: SecretVault::of_user(),
         manifests: StoredManifests::default(),
