@@ -2,7 +2,7 @@
 // server, with its script and style beside it. The results are committed, so that building Trefoil needs no npm. `node build.mjs` writes
 // them; `node build.mjs --check` fails where the committed ones differ.
 import { createHash } from 'node:crypto';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,11 +11,12 @@ import { build } from 'esbuild';
 const at = (path) => fileURLToPath(new URL(path, import.meta.url));
 const PAGE = '../crates/trefoil-view/src/trace/page/';
 export const TEMPLATE = at(`${PAGE}page.html`);
-const SERVED = ['index.html', 'app.js', 'app.css'].map((name) => at(`${PAGE}served/${name}`));
+const SERVED = ['index.html', 'app.js', 'app.css', 'editor.js'].map((name) => at(`${PAGE}served/${name}`));
 
 const common = { bundle: true, minify: true, write: false, legalComments: 'none', charset: 'utf8', logLevel: 'error', absWorkingDir: at('.') };
 
-const script = (entry) => text(build({ ...common, entryPoints: [entry], format: 'iife', target: 'es2022', jsx: 'automatic', jsxImportSource: 'preact' }));
+const script = (entry, more = {}) =>
+  text(build({ ...common, entryPoints: [entry], format: 'iife', target: 'es2022', jsx: 'automatic', jsxImportSource: 'preact', ...more }));
 const style = (entry) => text(build({ ...common, entryPoints: [entry], target: ['chrome111', 'firefox113', 'safari16.4'] }));
 
 /** What every page begins with. */
@@ -61,9 +62,11 @@ ${META}
 `;
 }
 
-/** The page of a server: itself, its script, its style. The server sends its policy. */
+/** The page of a server: itself, its script, its style, and the editor, which the script loads when it is needed. The server sends its policy. */
 export async function served() {
-  const [code, look] = await Promise.all([script('src/serve.tsx'), style('src/style/served.css')]);
+  const editor = await script('src/editor/main.ts', { format: 'esm', banner: { js: `/* Contains CodeMirror, Lezer and marked. ${notice(EDITOR_PARTS).replaceAll('*/', '* /')} */` } });
+  const define = { EDITOR_FILE: JSON.stringify(`./editor.js?v=${version(editor)}`) };
+  const [code, look] = await Promise.all([script('src/serve.tsx', { define }), style('src/style/served.css')]);
   needsNothing('script', code);
   needsNothing('style', look);
   const page = `${head(`${META}
@@ -78,7 +81,7 @@ export async function served() {
 </body>
 </html>
 `;
-  return [page, code, look];
+  return [page, code, look, editor];
 }
 
 function needsNothing(name, content) {
@@ -90,13 +93,21 @@ const text = async (result) => (await result).outputFiles[0].text.trim();
 const hash = (content) => `sha256-${createHash('sha256').update(content.replaceAll('\r\n', '\n')).digest('base64')}`;
 /** As the server computes it of a file. */
 const version = (content) => createHash('sha256').update(content).digest('hex').slice(0, 16);
-const notice = () => {
-  const licences = ['preact', '@preact/signals'].map((name) => readFileSync(at(`node_modules/${name}/LICENSE`), 'utf8').trim());
+const EDITOR_PARTS = ['@codemirror/view', '@lezer/common', 'marked'];
+const notice = (parts = ['preact', '@preact/signals']) => {
+  const licences = parts.map((name) => licence(name));
   // One text with several owners: say it once.
-  const owners = licences.flatMap((l) => l.match(/^Copyright.*$/gm) ?? []);
+  const owners = [...new Set(licences.flatMap((l) => l.match(/^Copyright.*$/gm) ?? []))];
   const terms = licences[0].replace(/^Copyright.*\n/gm, '').replaceAll(/\n\s*\n+/g, '\n');
   return `${owners.join('\n')}\n${terms}`.replaceAll('--', '-');
 };
+
+/** The terms of a package; some have more in the same file. */
+function licence(name) {
+  const file = ['LICENSE', 'LICENSE.md'].map((one) => at(`node_modules/${name}/${one}`)).find((one) => existsSync(one));
+  const all = readFileSync(file, 'utf8').trim();
+  return all.slice(Math.max(0, all.indexOf('Copyright')));
+}
 
 const kilobytes = (n) => `${(n / 1024).toFixed(1)} KB`;
 const committed = (file) => {

@@ -29,6 +29,8 @@ export interface Me {
   scopes: ('read' | 'run' | 'answer' | 'admin')[];
   flows?: string[];
   all_runs: boolean;
+  /** Whether files can be saved. */
+  edit?: boolean;
 }
 
 let key: string | null = null;
@@ -83,6 +85,15 @@ async function problemOf(response: Response): Promise<Problem> {
     // Not from the server itself: a proxy.
   }
   return new Problem({ status: response.status, code: `HTTP_${response.status}`, detail: `the server answered with status ${response.status}` });
+}
+
+/** Opens a websocket of the API. A browser sends no headers with it, so the key is one of the protocols that it offers. */
+export function openSocket(path: string, protocol: string): WebSocket {
+  const address = new URL(`api/v1${path}`, location.href.replace(/[?#].*$/, ''));
+  address.protocol = address.protocol === 'https:' ? 'wss:' : 'ws:';
+  const offered = [protocol];
+  if (key !== null) offered.push(`trefoil.key.${btoa(key).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')}`);
+  return new WebSocket(address, offered);
 }
 
 /** The JSON of an answer. */

@@ -153,3 +153,20 @@ export interface ForkPreview {
   up_to_date: boolean;
   cost: PlanCost;
 }
+
+/** A file with which a run started, and what has become of it. */
+export interface EditedFile {
+  path: string;
+  text: string;
+  entry: boolean;
+  on_disk: 'same' | 'changed' | 'gone' | 'elsewhere';
+  disk_path?: string;
+  version?: string;
+  current_text?: string;
+}
+
+export interface FlowChecks {
+  flow: string;
+  findings?: Finding[];
+  edit?: Finding[];
+}

@@ -85,6 +85,11 @@ export function RunActions({ store }: { store: RunStore }) {
             {(run.items?.failed ?? 0) > 0 ? 'Run failed items again…' : 'Run again…'}
           </button>
         )}
+        {may('read') && (
+          <a class="button" href={address(['edit', store.run])} title="Change the files of this run, and go on with them">
+            Edit…
+          </a>
+        )}
         {may('run') && !ended && <Twice label="Cancel" sure="End this run for good?" act={() => void cancel()} busy={busy.value} danger />}
         {may('run') && ended && <Twice label="Delete" sure="Delete this run and what it has called?" act={() => void remove()} busy={busy.value} danger />}
       </div>
@@ -107,6 +112,9 @@ export function StepActions({ store, detail }: { store: RunStore; detail: StepDe
         <button type="button" class="button" aria-expanded={isOpen} onClick={() => (open.value = isOpen ? null : key)}>
           Run again from here…
         </button>
+        <a class="button" href={address(['edit', store.run], { step: key, file: detail.step.file, line: detail.step.line ? String(detail.step.line) : null })}>
+          Edit and try…
+        </a>
       </p>
       {isOpen && <ForkPanel key={key} run={store.run} from={key} close={() => (open.value = null)} />}
     </>

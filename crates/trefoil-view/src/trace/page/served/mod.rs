@@ -17,7 +17,8 @@ pub const INDEX: PageFile =
     PageFile { name: "index.html", content_type: "text/html; charset=utf-8", text: include_str!("index.html") };
 
 /// The other files.
-pub const PAGE_FILES: [PageFile; 2] = [
+pub const PAGE_FILES: [PageFile; 3] = [
     PageFile { name: "app.js", content_type: "text/javascript; charset=utf-8", text: include_str!("app.js") },
+    PageFile { name: "editor.js", content_type: "text/javascript; charset=utf-8", text: include_str!("editor.js") },
     PageFile { name: "app.css", content_type: "text/css; charset=utf-8", text: include_str!("app.css") },
 ];
