@@ -6,6 +6,7 @@ mod clients;
 mod conformance;
 mod described_api;
 mod flow_files;
+mod language_server;
 mod mcp;
 mod openai;
 mod openai_requests;
