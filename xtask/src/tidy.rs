@@ -38,7 +38,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "view", "project",
         ],
     ),
-    ("trefoil-server", &["host", "ir", "machine", "project", "runtime", "store", "syntax", "template", "view"]),
+    ("trefoil-server", &["host", "ir", "lsp", "machine", "project", "runtime", "store", "syntax", "template", "view"]),
     ("trefoil-lsp", &["trefoil", "host", "project", "view", "syntax", "template", "ir", "front", "check", "models"]),
     (
         "trefoil-cli",

@@ -1,4 +1,5 @@
-//! Editor features for manifests: first as plain data, then as a language server on standard input and output.
+//! Editor features for manifests: first as plain data, then as a language server, on standard input and output or for a
+//! host that brings its messages.
 //!
 //! ```text
 //! buffers --(workspace)--> trefoil_project::load::check --> analysis --(one feature a file)--> plain data --(server)--> the protocol

@@ -76,6 +76,11 @@ impl FolderFiles {
         Some(Self { named, real, allowed })
     }
 
+    /// The folder, without links.
+    pub fn real_folder(&self) -> &Path {
+        &self.real
+    }
+
     /// The path below the folder of a file of this machine, with `/` between its parts. `None`: it is not below the folder, or no
     /// client could write it.
     pub fn path_below(&self, file: &Path) -> Option<String> {

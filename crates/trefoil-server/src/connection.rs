@@ -102,7 +102,7 @@ where
     let mut builder = Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADERS);
     builder.http2().timer(TokioTimer::new()).keep_alive_interval(HEADERS).max_concurrent_streams(128);
-    let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
+    let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), TowerToHyperService::new(service));
     let mut connection = std::pin::pin!(connection);
     // The timer of the headers starts with the first byte, and that of HTTP/2 never ends for a client that confirms pings.
     let silent = async {

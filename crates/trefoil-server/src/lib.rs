@@ -14,7 +14,9 @@ mod agntz;
 mod api;
 mod client_tool_board;
 mod connection;
+mod editor_slots;
 mod health;
+mod language_server;
 mod mcp;
 mod metrics;
 mod open_stream;
@@ -44,6 +46,7 @@ pub use api::{
 };
 pub use client_tool_board::ClientToolBoard;
 pub use connection::serve_connections;
+pub use editor_slots::EditorSlots;
 pub use metrics::ServerMetrics;
 pub use problem::Problem;
 pub use request_log::{RequestLog, RequestRecord, RunRecord};

@@ -16,7 +16,7 @@ use trefoil_host::served_folder::ServedFolder;
 use trefoil_runtime::ports::{Random as _, SystemRandom};
 use trefoil_store::StoreError;
 
-use crate::access::{Caller, check_origin};
+use crate::access::{Caller, check_origin, find_sent_key};
 use crate::agntz::{agntz_routes, public_routes, shape_agntz_error};
 use crate::api::api_routes;
 use crate::health::{show_health, show_metrics, show_readiness};
@@ -227,8 +227,8 @@ async fn identify_caller(State(state): State<AppState>, mut request: Request, ne
         Some(ConnectInfo(address)) => address.ip().to_string(),
         None => String::new(),
     };
-    let bearer = bearer_of(request.headers());
-    let admitted = match find_caller(&state, &address, bearer.as_deref()).await {
+    let sent_key = find_sent_key(request.headers());
+    let admitted = match find_caller(&state, &address, sent_key.as_deref()).await {
         Ok(caller) => state.gate.admit_request(&caller).await.map(|()| caller),
         Err(problem) => Err(problem),
     };
@@ -245,13 +245,6 @@ async fn identify_caller(State(state): State<AppState>, mut request: Request, ne
             problem.into_response()
         }
     }
-}
-
-/// The key in the `Authorization` header.
-fn bearer_of(headers: &HeaderMap) -> Option<String> {
-    let text = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
-    let (scheme, key) = text.split_once(' ')?;
-    if scheme.eq_ignore_ascii_case("bearer") { Some(key.trim().to_owned()) } else { None }
 }
 
 /// Who sends a request. On loopback, where no key is needed, a client that sends one that is known has its rights; any other key is

@@ -14,6 +14,7 @@ use trefoil_store::{Owner, Record, Store, StoreError};
 
 use crate::access::{AllowedOrigins, Caller, KeyRing, UsageGate};
 use crate::client_tool_board::ClientToolBoard;
+use crate::editor_slots::EditorSlots;
 use crate::metrics::ServerMetrics;
 use crate::problem::{ApiResult, Problem};
 use crate::request_log::RequestLog;
@@ -62,6 +63,8 @@ pub struct ServerState {
     pub vault: Option<SecretVault>,
     /// Manifests that have arrived over the API.
     pub manifests: StoredManifests,
+    /// The editors that are open.
+    pub editors: EditorSlots,
     /// What runs ask of their clients.
     pub client_tools: ClientToolBoard,
     /// What it counts.

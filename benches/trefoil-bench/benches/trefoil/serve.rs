@@ -25,9 +25,9 @@ use trefoil_host::worker::{RunWorker, StopRequests, WorkerEngines, WorkerEvent, 
 use trefoil_project::load::LoadOptions;
 use trefoil_project::target::LoadTarget;
 use trefoil_server::{
-    AllowedOrigins, ClientToolBoard, KeyRing, PhaseSwitch, RequestLog, RequestRecord, RunRecord, ServerMetrics,
-    ServerState, ServingOptions, ServingPhase, StoredManifests, UsageGate, build_router, serve_connections,
-    serving_phases,
+    AllowedOrigins, ClientToolBoard, EditorSlots, KeyRing, PhaseSwitch, RequestLog, RequestRecord, RunRecord,
+    ServerMetrics, ServerState, ServingOptions, ServingPhase, StoredManifests, UsageGate, build_router,
+    serve_connections, serving_phases,
 };
 use trefoil_store::{Owner, SqliteStore, StoreLimits, StoreOptions};
 
@@ -141,6 +141,7 @@ impl Served {
             let runs = Runs::new(store.clone());
             let state = Arc::new(ServerState {
                 manifests: StoredManifests::default(),
+                editors: EditorSlots::default(),
                 client_tools: ClientToolBoard::default(),
                 catalog: Arc::new(catalog.unwrap()),
                 local: LocalRuns::new(RunFeeds::new(runs.clone()), 20_000),

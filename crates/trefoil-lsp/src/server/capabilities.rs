@@ -8,6 +8,7 @@ use crate::{lens, semantic_tokens};
 
 /// The result of `initialize`.
 pub fn initialize_result(session: &EditorSession) -> Value {
+    let is_elsewhere = session.is_elsewhere();
     let capabilities = lsp::ServerCapabilities {
         position_encoding: Some(session.column_encoding().kind()),
         text_document_sync: Some(lsp::TextDocumentSync::Options(lsp::TextDocumentSyncOptions {
@@ -41,9 +42,9 @@ pub fn initialize_result(session: &EditorSession) -> Value {
         document_symbol_provider: Some(true.into()),
         workspace_symbol_provider: Some(true.into()),
         document_link_provider: Some(lsp::DocumentLinkOptions::default()),
-        code_lens_provider: Some(lsp::CodeLensOptions::default()),
+        code_lens_provider: if is_elsewhere { None } else { Some(lsp::CodeLensOptions::default()) },
         // Only the commands that the client does not register itself.
-        execute_command_provider: Some(commands(session)),
+        execute_command_provider: if is_elsewhere { None } else { Some(commands(session)) },
         // A client that gets diagnostics both pushed and pulled would show them twice.
         diagnostic_provider: if session.pulls { Some(pulled_diagnostics().into()) } else { None },
         semantic_tokens_provider: Some(
@@ -58,19 +59,24 @@ pub fn initialize_result(session: &EditorSession) -> Value {
             }
             .into(),
         ),
-        workspace: Some(lsp::WorkspaceOptions {
-            workspace_folders: Some(lsp::WorkspaceFoldersServerCapabilities {
-                supported: Some(true),
-                change_notifications: Some(true.into()),
-            }),
-            ..Default::default()
-        }),
+        workspace: if is_elsewhere { None } else { Some(changing_folders()) },
         ..Default::default()
     };
     json!({
         "capabilities": capabilities,
         "serverInfo": { "name": "trefoil", "version": env!("CARGO_PKG_VERSION") },
     })
+}
+
+/// The client may open and close folders.
+fn changing_folders() -> lsp::WorkspaceOptions {
+    lsp::WorkspaceOptions {
+        workspace_folders: Some(lsp::WorkspaceFoldersServerCapabilities {
+            supported: Some(true),
+            change_notifications: Some(true.into()),
+        }),
+        ..Default::default()
+    }
 }
 
 fn pulled_diagnostics() -> lsp::DiagnosticOptions {

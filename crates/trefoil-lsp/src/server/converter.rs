@@ -39,7 +39,7 @@ impl<'s> ProtocolConverter<'s> {
     /// The client's URI of a file.
     pub fn file_uri(&self, file: FileId) -> Option<lsp::Uri> {
         let name = self.analysis.source_file(file)?.name();
-        Some(self.session.client_uri(&resolve_links(std::path::Path::new(name))))
+        self.session.client_uri(&resolve_links(std::path::Path::new(name)))
     }
     /// Converts a location.
     pub fn convert_location(&mut self, at: Location) -> Option<lsp::Location> {
@@ -105,35 +105,35 @@ impl<'s> ProtocolConverter<'s> {
             children: if children.is_empty() { None } else { Some(children) },
         }
     }
-    /// Converts edits and new files. Every client that can create files supports this form.
-    pub fn convert_creation(&mut self, made: &CreationProposal) -> lsp::WorkspaceEdit {
-        let mut out = self.convert_edits(&made.edits);
+    /// Converts edits and new files. Every client that can create files supports this form. `None`: as [`Self::convert_edits`].
+    pub fn convert_creation(&mut self, made: &CreationProposal) -> Option<lsp::WorkspaceEdit> {
+        let mut out = self.convert_edits(&made.edits)?;
         if made.files.is_empty() {
-            return out;
+            return Some(out);
         }
         let mut changes: Vec<lsp::DocumentChange> = Vec::new();
         for (path, _) in &made.files {
-            let create = lsp::CreateFile::new(self.session.client_uri(path), None, None);
+            let create = lsp::CreateFile::new(self.session.client_uri(path)?, None, None);
             changes.push(lsp::DocumentChange::CreateFile(create));
         }
         for (path, text) in &made.files {
-            changes.push(document_edit(self.session.client_uri(path), vec![beginning(text.clone())]));
+            changes.push(document_edit(self.session.client_uri(path)?, vec![beginning(text.clone())]));
         }
         for (uri, edits) in out.changes.take().unwrap_or_default() {
             changes.push(document_edit(uri, edits));
         }
         out.document_changes = Some(changes);
-        out
+        Some(out)
     }
-    /// Converts edits, grouped by file.
-    pub fn convert_edits<'e>(&mut self, edits: impl IntoIterator<Item = &'e SourceEdit>) -> lsp::WorkspaceEdit {
+    /// Converts edits, grouped by file. `None`: one of them is in a file that is not for the client, and a part of them would be wrong.
+    pub fn convert_edits<'e>(&mut self, edits: impl IntoIterator<Item = &'e SourceEdit>) -> Option<lsp::WorkspaceEdit> {
         let mut changes: HashMap<lsp::Uri, Vec<lsp::TextEdit>> = HashMap::new();
         for edit in edits {
-            let Some(uri) = self.file_uri(edit.location.file) else { continue };
+            let uri = self.file_uri(edit.location.file)?;
             let range = self.convert_range(edit.location.file, edit.location.span);
             changes.entry(uri).or_default().push(lsp::TextEdit { range, new_text: edit.text.clone() });
         }
-        lsp::WorkspaceEdit { changes: Some(changes), ..Default::default() }
+        Some(lsp::WorkspaceEdit { changes: Some(changes), ..Default::default() })
     }
 }
 

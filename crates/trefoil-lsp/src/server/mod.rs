@@ -1,6 +1,7 @@
 //! The protocol. Its types are used only here, not in features.
 //!
-//! One thread reads messages; this one handles them in order. Changes are applied at once but analysed only when a
+//! Messages come from a [`MessageSource`] and go to a [`MessageSink`]: those of standard input and output, or those of a host that
+//! has its clients elsewhere. One thread reads messages; this one handles them in order. Changes are applied at once but analysed only when a
 //! request needs the result or no message is waiting, so that a burst of keystrokes is checked once.
 
 mod answer;
@@ -13,60 +14,88 @@ mod transport;
 mod uri;
 
 use std::collections::HashSet;
-use std::io::{BufReader, Write};
+use std::io::BufReader;
 
 use lsp_server::{ErrorCode, Message, Notification, Request, RequestId, Response};
+use serde_json::Value;
+use trefoil_project::folder_files::FolderFiles;
 
 use session::EditorSession;
-use transport::ProtocolMessage;
+pub use transport::{MessageSink, MessageSource, ProtocolMessage};
 
 /// Serves standard input and output until the client exits. Returns the exit code of the protocol: 0 if `exit` came
 /// after `shutdown`, otherwise 1.
 pub fn run() -> u8 {
-    serve(BufReader::new(std::io::stdin()), std::io::stdout())
+    let mut incoming = transport::read_messages(BufReader::new(std::io::stdin()));
+    let mut outgoing = transport::HeaderedOutput(std::io::stdout());
+    serve_session(EditorSession::default(), &mut incoming, &mut outgoing)
 }
 
-fn serve(input: impl std::io::BufRead + Send + 'static, mut output: impl Write) -> u8 {
-    let incoming = transport::read_messages(input);
+/// Serves a client that is not on this machine until it exits or leaves: only the files below a folder, by their paths in it.
+/// Blocks the thread.
+pub fn serve_folder(folder: FolderFiles, incoming: &mut dyn MessageSource, outgoing: &mut dyn MessageSink) {
+    serve_session(EditorSession::for_folder(folder), incoming, outgoing);
+}
+
+fn serve_session(mut session: EditorSession, incoming: &mut dyn MessageSource, outgoing: &mut dyn MessageSink) -> u8 {
     let mut phase = ServerPhase::New;
-    let mut session = EditorSession::default();
     loop {
-        let Ok(first) = incoming.recv() else { return u8::from(!matches!(phase, ServerPhase::Ended)) };
-        let mut batch = vec![first];
-        batch.extend(incoming.try_iter());
+        let batch = incoming.wait_batch();
         let cancelled = cancelled(&batch);
+        let mut has_ended = batch.is_empty();
+        let mut answers = Vec::new();
         for one in batch {
             match one {
-                ProtocolMessage::Malformed(why) => transport::write_malformed(&mut output, &why),
+                ProtocolMessage::Malformed(why) => answers.push(transport::malformed_json(&why)),
                 ProtocolMessage::Message(Message::Request(request)) => {
                     let answer = if cancelled.contains(&request.id) {
                         failure(request.id, ErrorCode::RequestCanceled, "cancelled")
                     } else {
                         respond(&mut session, &mut phase, request)
                     };
-                    transport::write_message(&mut output, answer);
-                    session.outgoing.drain(..).for_each(|message| transport::write_message(&mut output, message));
+                    answers.push(transport::message_json(&answer.into()));
+                    answers.extend(session.outgoing.drain(..).map(|message| transport::message_json(&message)));
                 }
                 ProtocolMessage::Message(Message::Notification(n)) if n.method == "exit" => {
-                    return u8::from(!matches!(phase, ServerPhase::Ended));
+                    has_ended = true;
+                    break;
                 }
                 ProtocolMessage::Message(Message::Notification(n)) => {
                     if matches!(phase, ServerPhase::Serving)
                         && let Some(request) = notice(&mut session, n)
                     {
-                        transport::write_message(&mut output, request);
+                        answers.push(transport::message_json(&request.into()));
                     }
                 }
                 // Responses to our own requests need no action.
                 ProtocolMessage::Message(Message::Response(_)) => {}
             }
-        }
-        if matches!(phase, ServerPhase::Serving) {
-            for message in catch_panics(|| published_diagnostics::publish_changes(&mut session)).unwrap_or_default() {
-                transport::write_message(&mut output, message);
+            if !send_all(&session, &mut answers, outgoing) {
+                return 1;
             }
         }
+        if has_ended {
+            return u8::from(!matches!(phase, ServerPhase::Ended));
+        }
+        if matches!(phase, ServerPhase::Serving) {
+            let changed = catch_panics(|| published_diagnostics::publish_changes(&mut session)).unwrap_or_default();
+            answers.extend(changed.iter().map(transport::message_json));
+        }
+        if !send_all(&session, &mut answers, outgoing) {
+            return 1;
+        }
     }
+}
+
+/// Sends messages as the client may see them. `false`: it has left.
+fn send_all(session: &EditorSession, messages: &mut Vec<Value>, outgoing: &mut dyn MessageSink) -> bool {
+    for mut message in messages.drain(..) {
+        session.hide_places(&mut message);
+        if !outgoing.send_message(&message.to_string()) {
+            return false;
+        }
+    }
+    true
 }
 
 /// The phase of the session.

@@ -35,7 +35,7 @@ pub fn publish_changes(session: &mut EditorSession) -> Vec<Message> {
             if found.is_empty() && open.is_none() {
                 continue;
             }
-            let uri = session.client_uri(path);
+            let Some(uri) = session.client_uri(path) else { continue };
             let params = lsp::PublishDiagnosticsParams { uri: uri.clone(), version: open, diagnostics: found };
             now.insert(uri.0, serde_json::to_value(params).unwrap_or_default());
         }

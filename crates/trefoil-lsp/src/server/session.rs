@@ -15,17 +15,23 @@ use serde_json::{Value, json};
 use trefoil_syntax::FileId;
 
 use super::position::{ColumnEncoding, LineIndex};
-use super::uri;
+use super::uri::{self, UriSpace};
 use crate::EditorWorkspace;
 use crate::last_run::{LastRunDetails, LastRuns};
 use crate::lens::{self, LensAction};
-use trefoil_project::file_access::resolve_links;
+use trefoil_host::served_folder::ServedFolder;
+use trefoil_project::file_access::{project_of, resolve_links};
+use trefoil_project::folder_files::FolderFiles;
 
 use crate::analysis::FolderAnalysis;
 
 /// A client's session.
 #[derive(Default)]
 pub struct EditorSession {
+    /// What its URIs mean.
+    space: UriSpace,
+    /// What is taken away from the texts that a client elsewhere sees.
+    hidden_folders: Vec<ServedFolder>,
     encoding: ColumnEncoding,
     /// Whether the client shows related locations of a finding.
     pub related: bool,
@@ -78,6 +84,23 @@ pub struct RequestPosition {
 }
 
 impl EditorSession {
+    /// The session of a client that is not on this machine, about the files below a folder. The client has no say in which folder
+    /// that is, and gets nothing of stores, settings and commands of this machine.
+    pub fn for_folder(folder: FolderFiles) -> Self {
+        let real = folder.real_folder().to_owned();
+        let mut session = Self::default();
+        // Files of the same project outside the folder are mentioned in findings.
+        for hidden in [&real, &project_of(&real, None)] {
+            session.hidden_folders.push(ServedFolder::from_path(hidden));
+        }
+        session.workspace.set_folders([real]);
+        session.space = UriSpace::Folder(folder);
+        session
+    }
+    /// Whether the client is not on this machine.
+    pub fn is_elsewhere(&self) -> bool {
+        self.space.is_folder()
+    }
     /// Applies the client's capabilities and settings.
     pub fn apply_client_settings(&mut self, params: &InitializeParams) {
         let capabilities = &params.capabilities;
@@ -86,7 +109,7 @@ impl EditorSession {
         self.pulls = matches!(&capabilities.text_document, Some(document) if document.diagnostic.is_some());
         self.refreshes = can_refresh(capabilities).unwrap_or(false);
         let operations = resource_operations(capabilities).unwrap_or_default();
-        self.creates = operations.contains(&ResourceOperationKind::Create);
+        self.creates = operations.contains(&ResourceOperationKind::Create) && !self.is_elsewhere();
         self.commands = client_commands(capabilities);
         // If a client does not state its tags, send all: older clients show those that they know.
         self.tags = vec![DiagnosticTag::Unnecessary, DiagnosticTag::Deprecated];
@@ -96,6 +119,9 @@ impl EditorSession {
             if let Some(tags) = &shown.tag_support {
                 self.tags.clone_from(&tags.value_set);
             }
+        }
+        if self.is_elsewhere() {
+            return;
         }
         if let Some(options) = &params.initialization_options
             && let Ok(options) = serde_json::to_value(options)
@@ -142,14 +168,14 @@ impl EditorSession {
                 self.workspace.discard_analyses();
                 Some(())
             }
-            "workspace/didChangeWorkspaceFolders" => self.moved(params),
+            "workspace/didChangeWorkspaceFolders" if !self.is_elsewhere() => self.moved(params),
             _ => None,
         };
         None
     }
     fn opened(&mut self, params: Value) -> Option<()> {
         let document = read::<DidOpenTextDocumentParams>(params)?.text_document;
-        let path = resolve_links(&uri::document_path(&document.uri)?);
+        let path = self.open_path(&document.uri)?;
         // For a text without a file name, only the language says whether it is YAML.
         if uri::is_nowhere(&path) && String::from(document.language_id) != "yaml" {
             return None;
@@ -161,7 +187,7 @@ impl EditorSession {
     }
     fn changed(&mut self, params: Value) -> Option<()> {
         let params: DidChangeTextDocumentParams = read(params)?;
-        let path = resolve_links(&uri::document_path(&params.text_document.text_document_identifier.uri)?);
+        let path = self.open_path(&params.text_document.text_document_identifier.uri)?;
         let mut text = self.workspace.find_buffer(&path)?.text.to_string();
         for change in params.content_changes {
             match change {
@@ -180,7 +206,7 @@ impl EditorSession {
     }
     fn closed(&mut self, params: Value) -> Option<()> {
         let params: DidCloseTextDocumentParams = read(params)?;
-        let path = resolve_links(&uri::document_path(&params.text_document.uri)?);
+        let path = self.open_path(&params.text_document.uri)?;
         self.workspace.close(&path);
         if let Some(uri) = self.uris.remove(&path) {
             self.tokens.remove(&uri.0);
@@ -217,9 +243,13 @@ impl EditorSession {
         let (known, data) = self.tokens.get(&uri.0)?;
         if known == id { Some(data) } else { None }
     }
+    /// The file of a document, without links. `None`: it has no path, or is not for this client.
+    pub fn open_path(&self, uri: &Uri) -> Option<PathBuf> {
+        self.space.open_path(uri)
+    }
     /// The document with this URI.
     pub fn find_document(&mut self, uri: &Uri) -> Option<RequestPosition> {
-        let path = resolve_links(&uri::document_path(uri)?);
+        let path = self.open_path(uri)?;
         let (analysis, file) = self.workspace.analysis_for(&path)?;
         Some(RequestPosition { analysis, file, path, offset: 0 })
     }
@@ -229,21 +259,44 @@ impl EditorSession {
         place.offset = LineIndex::new(place.analysis.file_text(place.file), self.encoding).offset_at(position);
         Some(place)
     }
-    /// The last run of a document.
+    /// The last run of a document. A client elsewhere sees runs through the server, which knows what it may see.
     pub fn last_run(&mut self, place: &RequestPosition) -> Option<Arc<LastRunDetails>> {
+        if self.is_elsewhere() {
+            return None;
+        }
         self.last_runs.find_run(&place.path, lens::flow_names(&place.analysis, place.file))
     }
-    /// The client's URI of a file: the one with which it was opened, otherwise one in the client's folder.
-    pub fn client_uri(&self, path: &Path) -> Uri {
+    /// The client's URI of a file: the one with which it was opened, otherwise one in the client's folder. `None`: the client must not
+    /// see it.
+    pub fn client_uri(&self, path: &Path) -> Option<Uri> {
         if let Some(uri) = self.uris.get(path) {
-            return uri.clone();
+            return Some(uri.clone());
         }
         for (real, given) in &self.links {
             if let Ok(below) = path.strip_prefix(real) {
-                return uri::from_path(&given.join(below));
+                return Some(uri::from_path(&given.join(below)));
             }
         }
-        uri::from_path(path)
+        self.space.path_uri(path)
+    }
+    /// A message as the client may see it: its texts without the place of the folder. Edits are not changed.
+    pub fn hide_places(&self, message: &mut Value) {
+        match message {
+            Value::String(text) => {
+                for folder in &self.hidden_folders {
+                    *text = folder.hide_folder(text);
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.hide_places(item)),
+            Value::Object(members) => {
+                for (name, member) in members {
+                    if name != "newText" {
+                        self.hide_places(member);
+                    }
+                }
+            }
+            _ => {}
+        }
     }
 }
 

@@ -28,6 +28,7 @@ use axum::handler::Handler;
 use axum::routing::{MethodFilter, on};
 use http::Method;
 
+use crate::language_server::open_language_server;
 use crate::state::AppState;
 
 pub use event_stream::RunEventList;
@@ -82,6 +83,7 @@ impl ListedRoutes {
             .add(GET, "/flows/{flow}/rule", keys::show_rule)
             .add(PUT, "/flows/{flow}/rule", keys::set_rule)
             .add(PUT, "/files/{*path}", file_save::save_file)
+            .add(GET, "/language-server", open_language_server)
             .add(GET, "/secrets", secrets::list_secrets)
             .add(PUT, "/secrets/{name}", secrets::set_secret)
             .add(DELETE, "/secrets/{name}", secrets::remove_secret)

@@ -12,6 +12,7 @@ use super::{
     callers, event_stream, file_save, flow_files, flows, keys, questions, run_actions, run_forks, run_list,
     run_prompts, run_start, run_traces, secrets,
 };
+use crate::language_server;
 use crate::problem::Problem;
 
 #[derive(OpenApi)]
@@ -32,6 +33,7 @@ use crate::problem::Problem;
         flow_files::flow_files,
         flow_files::run_files,
         file_save::save_file,
+        language_server::open_language_server,
         run_list::list_runs,
         run_list::show_run,
         run_traces::run_state,

@@ -38,6 +38,12 @@ async fn every_operation_of_the_description_succeeds_as_it_says() {
     let save = save.body(json!({ "text": file["text"], "version": file["version"] }).to_string());
     assert_eq!(server.send(save).await.status, 200);
 
+    let socket = server.request("GET", "/api/v1/language-server").header("connection", "upgrade");
+    let socket = socket.header("upgrade", "websocket").header("sec-websocket-version", "13");
+    let socket = socket.header("sec-websocket-key", "AAAAAAAAAAAAAAAAAAAAAA==");
+    let socket = server.send(socket.header("sec-websocket-protocol", "trefoil.lsp")).await;
+    assert_eq!((socket.status, socket.header("sec-websocket-protocol")), (101, "trefoil.lsp"), "{}", socket.text);
+
     let manifest = "id: brought\nkind: llm\nmodel: { provider: openai, name: gpt-5.4 }\ninstruction: Answer.\n";
     for path in ["/api/v1/flows/brought", "/agents/brought"] {
         let import = server.post("/agents/import", &json!({ "agents": [{ "manifest": manifest }] }));

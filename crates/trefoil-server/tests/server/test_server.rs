@@ -17,9 +17,9 @@ use trefoil_project::secrets::SecretVault;
 use trefoil_project::settings::Settings;
 use trefoil_project::target::LoadTarget;
 use trefoil_server::{
-    AllowedOrigins, AppState, ClientToolBoard, KeyRights, KeyRing, KeyScope, KeyScopes, PhaseSwitch, RequestLog,
-    RequestRecord, RunRecord, ServerMetrics, ServerState, ServingOptions, ServingPhase, StoredManifests, UsageGate,
-    build_router, serve_connections, serving_phases,
+    AllowedOrigins, AppState, ClientToolBoard, EditorSlots, KeyRights, KeyRing, KeyScope, KeyScopes, PhaseSwitch,
+    RequestLog, RequestRecord, RunRecord, ServerMetrics, ServerState, ServingOptions, ServingPhase, StoredManifests,
+    UsageGate, build_router, serve_connections, serving_phases,
 };
 use trefoil_store::{Owner, Record, RunFilter, SqliteStore, Status, Store, StoreLimits, StoreOptions};
 
@@ -147,6 +147,7 @@ impl TestServer {
             gate: UsageGate::new(runs.store().clone(), Arc::new(StoreLimits::new(owner.clone()))),
             vault: Some(SecretVault::in_folder(folder.path())),
             manifests: StoredManifests::default(),
+            editors: EditorSlots::default(),
             client_tools: ClientToolBoard::default(),
             catalog,
             runs,
@@ -264,6 +265,11 @@ impl TestServer {
             assert!(tokio::time::Instant::now() < until, "the run is {}, not {status}", record.status);
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+    }
+
+    /// Tells the server how far to come with stopping.
+    pub fn enter_phase(&self, phase: ServingPhase) {
+        self.stop.enter_phase(phase);
     }
 
     /// Tells the server to stop.

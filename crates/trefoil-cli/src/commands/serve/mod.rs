@@ -21,8 +21,8 @@ use trefoil_project::secrets::SecretVault;
 use trefoil_project::settings::{self, Settings};
 use trefoil_project::target::LoadTarget;
 use trefoil_server::{
-    AllowedOrigins, AppState, ClientToolBoard, KeyRing, ServerMetrics, ServerState, ServingOptions, StoredManifests,
-    TlsFiles, UsageGate,
+    AllowedOrigins, AppState, ClientToolBoard, EditorSlots, KeyRing, ServerMetrics, ServerState, ServingOptions,
+    StoredManifests, TlsFiles, UsageGate,
 };
 use trefoil_server::{
     PhaseSwitch, RunLog, ServingPhase, TlsAcceptor, build_router, parse_host_name, parse_page_origin,
@@ -167,6 +167,7 @@ pub fn run(args: &ServeCommandArgs) -> Result<u8, u8> {
         },
         vault: SecretVault::of_user(),
         manifests: StoredManifests::default(),
+        editors: EditorSlots::default(),
         client_tools: ClientToolBoard::default(),
         metrics: ServerMetrics::default(),
         log: Arc::new(LogLines { format: args.log }),

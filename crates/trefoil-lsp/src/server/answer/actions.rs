@@ -48,20 +48,22 @@ pub fn code_actions(
         if edits.is_empty() {
             continue;
         }
+        let Some(edit) = converter.convert_edits(&edits) else { continue };
         out.push(lsp::CodeAction {
             title: action.title,
             kind: Some(kind),
             diagnostics: action.diagnostic.map(|d| vec![converter.convert_diagnostic(d)]),
             is_preferred: if action.preferred { Some(true) } else { None },
-            edit: Some(converter.convert_edits(&edits)),
+            edit: Some(edit),
             ..Default::default()
         });
     }
     if is_wanted(only, &lsp::CodeActionKind::QuickFix) {
         for made in creation::list_creations(&place.analysis, place.file, span) {
             // Actions with new files are offered only to clients that can create files.
-            if made.files.is_empty() || session.creates {
-                let edit = converter.convert_creation(&made);
+            if (made.files.is_empty() || session.creates)
+                && let Some(edit) = converter.convert_creation(&made)
+            {
                 out.push(lsp::CodeAction {
                     title: made.title,
                     kind: Some(lsp::CodeActionKind::QuickFix),

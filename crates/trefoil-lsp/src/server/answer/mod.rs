@@ -7,12 +7,16 @@ mod names;
 mod outline;
 mod tokens;
 
+use gen_lsp_types::Uri;
 use lsp_server::ErrorCode;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::session::EditorSession;
+
+/// Requests that only a client on this machine may send: their results are commands for a terminal.
+const FOR_THIS_MACHINE: [&str; 2] = ["textDocument/codeLens", "workspace/executeCommand"];
 
 /// An error response.
 pub struct LspRequestError {
@@ -32,6 +36,9 @@ type LspRequestResult = Result<Value, LspRequestError>;
 
 /// Answers a request.
 pub fn answer_request(session: &mut EditorSession, method: &str, params: Value) -> LspRequestResult {
+    if session.is_elsewhere() {
+        check_foreign_request(session, method, &params)?;
+    }
     match method {
         "textDocument/completion" => with(session, params, names::answer_completion),
         "textDocument/hover" => with(session, params, names::answer_hover),
@@ -53,6 +60,21 @@ pub fn answer_request(session: &mut EditorSession, method: &str, params: Value) 
         "textDocument/codeAction" => with(session, params, actions::code_actions),
         "workspace/executeCommand" => with(session, params, actions::execute_command),
         _ => Err(LspRequestError::new(ErrorCode::MethodNotFound, format!("the method `{method}` is not supported"))),
+    }
+}
+
+/// Refuses what a client elsewhere must not ask: files outside its folder, and what is about the terminal of this machine.
+fn check_foreign_request(session: &EditorSession, method: &str, params: &Value) -> Result<(), LspRequestError> {
+    if FOR_THIS_MACHINE.contains(&method) {
+        return Err(LspRequestError::new(
+            ErrorCode::MethodNotFound,
+            format!("the method `{method}` is not supported here"),
+        ));
+    }
+    let Some(uri) = params.pointer("/textDocument/uri").and_then(Value::as_str) else { return Ok(()) };
+    match session.open_path(&Uri(uri.to_owned())) {
+        Some(_) => Ok(()),
+        None => Err(LspRequestError::new(ErrorCode::InvalidParams, "the file is not below the folder that is served")),
     }
 }
 

@@ -133,7 +133,10 @@ pub fn answer_rename(
     if let Some(after) = session.workspace.analysis_after(&place.path, texts) {
         found.check_outcome(before, &after, |file| after.find_file(&source_path(before, file)?)).map_err(refuse)?;
     }
-    Ok(Some(ProtocolConverter::new(session, before).convert_edits(&found.edits)))
+    match ProtocolConverter::new(session, before).convert_edits(&found.edits) {
+        Some(edit) => Ok(Some(edit)),
+        None => Err(refuse("a file outside the folder uses this name, too".to_owned())),
+    }
 }
 
 /// The path of a file, without symbolic links.

@@ -98,11 +98,8 @@ pub fn document_link(
     let lines = LineIndex::new(place.analysis.file_text(place.file), session.column_encoding());
     let mut out = Vec::new();
     for link in links::find_links(&place.analysis, place.file) {
-        out.push(lsp::DocumentLink {
-            range: lines.span_range(link.span),
-            target: Some(session.client_uri(&link.target)),
-            ..Default::default()
-        });
+        let Some(target) = session.client_uri(&link.target) else { continue };
+        out.push(lsp::DocumentLink { range: lines.span_range(link.span), target: Some(target), ..Default::default() });
     }
     Ok(Some(out))
 }
