@@ -3,7 +3,9 @@
 mod arriving_text;
 mod callers;
 mod event_stream;
+mod flow_history;
 mod flows;
+mod history_types;
 mod keyed_request;
 mod keys;
 mod openapi;
@@ -74,8 +76,10 @@ impl ListedRoutes {
             .add(GET, "/flows/{flow}/checks", flows::flow_checks)
             .add(GET, "/flows/{flow}/plan", flows::flow_plan)
             .add(GET, "/flows/{flow}/graph", flows::flow_graph)
+            .add(GET, "/flows/{flow}/history", flow_history::flow_history)
             .add(GET, "/flows/{flow}/rule", keys::show_rule)
             .add(PUT, "/flows/{flow}/rule", keys::set_rule)
+            .add(GET, "/costs", flow_history::list_costs)
             .add(GET, "/secrets", secrets::list_secrets)
             .add(PUT, "/secrets/{name}", secrets::set_secret)
             .add(DELETE, "/secrets/{name}", secrets::remove_secret)

@@ -9,7 +9,8 @@ use utoipa::{Modify, OpenApi};
 
 use super::published_schemas::{RunTrace, add_published};
 use super::{
-    callers, event_stream, flows, keys, questions, run_actions, run_forks, run_list, run_start, run_traces, secrets,
+    callers, event_stream, flow_history, flows, keys, questions, run_actions, run_forks, run_list, run_start,
+    run_traces, secrets,
 };
 use crate::problem::Problem;
 
@@ -28,6 +29,8 @@ use crate::problem::Problem;
         flows::flow_checks,
         flows::flow_plan,
         flows::flow_graph,
+        flow_history::flow_history,
+        flow_history::list_costs,
         run_list::list_runs,
         run_list::show_run,
         run_traces::run_state,

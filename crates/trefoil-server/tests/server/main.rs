@@ -5,6 +5,7 @@ mod api;
 mod clients;
 mod conformance;
 mod described_api;
+mod histories;
 mod mcp;
 mod openai;
 mod openai_requests;
