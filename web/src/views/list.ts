@@ -3,6 +3,7 @@
 import type { ComponentType } from 'preact';
 import type { Me } from '../server/api.ts';
 import type { Route } from '../server/route.ts';
+import { CompareView } from './compare.tsx';
 import { FlowView } from './flow.tsx';
 import { FlowsView } from './flows.tsx';
 import { QuestionsView } from './questions.tsx';
@@ -31,6 +32,7 @@ interface ViewEntry {
 export const VIEWS: ViewEntry[] = [
   { name: () => 'Runs', fits: (path) => path.length === 0 || (path[0] === 'runs' && path.length === 1), id: () => 'runs', view: RunsView, menu: '#/', scope: 'read' },
   { name: (path) => `Run ${path[1]}`, fits: (path) => path[0] === 'runs' && path.length > 1, id: (path) => `run ${path[1]}`, view: RunView, scope: 'read' },
+  { name: () => 'Compare', fits: (path) => path[0] === 'compare', id: () => 'compare', view: CompareView, scope: 'read' },
   { name: () => 'Questions', fits: (path) => path[0] === 'questions', id: () => 'questions', view: QuestionsView, menu: '#/questions', scope: 'read' },
   { name: () => 'Flows', fits: (path) => path[0] === 'flows' && path.length === 1, id: () => 'flows', view: FlowsView, menu: '#/flows', scope: 'read' },
   { name: (path) => path[1] ?? 'Flow', fits: (path) => path[0] === 'flows' && path.length > 1, id: (path) => `flow ${path[1]}`, view: FlowView, scope: 'read' },
