@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! durable (what is stored of a run) <- engine, preflight (a run that may start) <- reuse (resume, edit, fork)
-//!         <- stored_runs (submit, follow, answer, cancel)
+//!         <- stored_runs (submit, follow, answer, cancel), flow_history (what many runs cost)
 //! worker (takes runs of a store), service (starts and watches runs for others), catalog (the flows that are offered),
 //!         mcp (offers flows as tools), over both
 //! ```
@@ -17,6 +17,7 @@ pub mod catalog;
 pub mod command;
 pub mod durable;
 pub mod engine;
+pub mod flow_history;
 #[cfg(feature = "mcp-server")]
 pub mod mcp;
 pub mod preflight;

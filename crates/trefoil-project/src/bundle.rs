@@ -232,8 +232,12 @@ pub async fn read_stored_files(
     Ok(files)
 }
 
-/// The text of a file of a run.
-async fn read_stored_text(store: &dyn Store, run: &str, path: &str, sha256: &str) -> Result<String> {
+/// The text of a file of a run, as it was when the run started.
+///
+/// # Errors
+///
+/// [`Error::Store`] if the store cannot be read, or does not have the file.
+pub async fn read_stored_text(store: &dyn Store, run: &str, path: &str, sha256: &str) -> Result<String> {
     let Some(hash) = ContentHash::parse(sha256) else {
         return Err(corrupt_run_error(run, "the hash of a file is damaged"));
     };

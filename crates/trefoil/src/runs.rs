@@ -4,8 +4,8 @@
 //! cancels runs of any process.
 
 pub use trefoil_host::durable::{
-    LastRun, PromptedRun, RunDiff, RunSide, StepDiff, StepSide, StoredRun, caller_in, compare_runs, last_of, last_with,
-    target_of, verify_run,
+    FileChange, FileDiff, LastRun, PromptedRun, RunDiff, RunSide, StartDiff, StepDiff, StepSide, StoredRun, caller_in,
+    compare_runs, last_of, last_with, target_of, verify_run,
 };
 pub use trefoil_host::reuse::{
     EditPreview, EditedRun, NewResults, ReuseRequest, StepDecisions, asked_again, preview_edit, preview_fork,
@@ -20,4 +20,4 @@ pub use trefoil_view::change_reasons::{
     ActivityDecision, ChangeReason, ChangedTextKind, ChangedValueKind, PlanLocation, ReuseDecision, SourceReason,
     TextReason, TextSource, ValueReason,
 };
-pub use trefoil_view::diff::{DiffPart, TextHunk, WordDiff};
+pub use trefoil_view::diff::{DiffPart, TextHunk, ValueChange, WordDiff};

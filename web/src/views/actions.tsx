@@ -74,6 +74,8 @@ export function RunActions({ store }: { store: RunStore }) {
           </span>
         )}
         <a href={address(['flows', run.flow])}>Flow</a>
+        {run.base && <a href={address(['compare'], { a: run.base, b: run.run })}>What it changed</a>}
+        <a href={address(['compare'], { b: run.run })}>Compare with…</a>
         <span class="space" />
         {may('run') && canResume && (
           <button type="button" class="button primary" disabled={busy.value} title="What is done is kept and not paid again" onClick={() => void resume()}>

@@ -6,13 +6,19 @@ import { useEffect } from 'preact/hooks';
 import { LongText } from '../parts/longtext.tsx';
 import { Ticks } from '../parts/status.tsx';
 import { ask, may, send } from '../server/api.ts';
+import { costOf, type HistoryRun } from '../server/history.ts';
 import { useRepeated } from '../server/repeat.ts';
 import { address } from '../server/route.ts';
 import type { Finding, FlowDetail, Plan, PlanStep, RunList, RunSummary } from '../server/types.ts';
-import { brief, inline, place, shown } from '../text.ts';
+import { brief, duration, inline, money, place, shown } from '../text.ts';
+import { RunChart } from './chart.tsx';
 import { atMost, Empty, Failed, Findings, useNow } from './common.tsx';
 import type { ViewProps } from './list.ts';
 import { RunTable } from './runs.tsx';
+
+/** Runs in the charts, and in the list below them. */
+const CHART = 40;
+const LIST = 10;
 
 interface Checks {
   findings: Finding[];
@@ -42,7 +48,7 @@ export function FlowView({ route }: ViewProps) {
         const [one, found, list] = await Promise.all([
           ask<FlowDetail>(path, { signal }),
           ask<Checks>(`${path}/checks`, { signal }),
-          ask<RunList>(`/runs?limit=10&flow=${encodeURIComponent(name)}`, { signal }),
+          ask<RunList>(`/runs?limit=${CHART}&flow=${encodeURIComponent(name)}`, { signal }),
         ]);
         [flow.value, checks.value, runs.value, failed.value] = [one, found, list.runs, null];
       } catch (why) {
@@ -58,6 +64,9 @@ export function FlowView({ route }: ViewProps) {
       <h1>
         {brief(name, 80)} {one && <span class="muted">{inline(one.dialect)}</span>}
         <span class="space" />
+        <a class="button" href={address(['flows', name, 'history'])}>
+          Over many runs
+        </a>
         {may('run') && one && one.state !== 'blocked' && (
           <a class="button primary" href={address(['start', name])}>
             Start
@@ -96,12 +105,27 @@ export function FlowView({ route }: ViewProps) {
       )}
       <section class="block">
         <h2>
-          Last runs <a href={address([], { flow: name })}>all</a>
+          Last runs <a href={address([], { flow: name })}>all</a> <a href={address(['flows', name, 'history'])}>versions, prompts and costs of steps</a>
         </h2>
+        {(runs.value?.length ?? 0) > 2 && <Trend runs={runs.value ?? []} />}
         {runs.value?.length === 0 && <Empty title="No run of this flow yet">{may('run') && <a href={address(['start', name])}>Start one</a>}</Empty>}
-        {(runs.value?.length ?? 0) > 0 && <RunTable runs={runs.value ?? []} now={now} label="Last runs" />}
+        {(runs.value?.length ?? 0) > 0 && <RunTable runs={(runs.value ?? []).slice(0, LIST)} now={now} label="Last runs" />}
       </section>
     </main>
+  );
+}
+
+/** How the last runs went, at a glance. */
+function Trend({ runs }: { runs: RunSummary[] }) {
+  const bars = runs.map((run): HistoryRun => {
+    const took = run.ended ? { duration_ms: Date.parse(run.ended) - Date.parse(run.started) } : {};
+    return { run: run.run, status: run.status, started: run.started, calls: run.calls, cost: run.cost, version: '', ...took };
+  });
+  return (
+    <div class="charts">
+      <RunChart title="Cost" runs={bars} value={costOf} shown={money} />
+      <RunChart title="Time" runs={bars} value={(run) => run.duration_ms ?? null} shown={duration} />
+    </div>
   );
 }
 

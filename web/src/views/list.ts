@@ -4,8 +4,11 @@ import type { ComponentType } from 'preact';
 import type { Me } from '../server/api.ts';
 import type { Route } from '../server/route.ts';
 import { EditView } from './edit.tsx';
+import { CompareView } from './compare.tsx';
+import { CostsView } from './costs.tsx';
 import { FlowView } from './flow.tsx';
 import { FlowsView } from './flows.tsx';
+import { HistoryView } from './history.tsx';
 import { QuestionsView } from './questions.tsx';
 import { RunView } from './run.tsx';
 import { RunsView } from './runs.tsx';
@@ -33,8 +36,11 @@ export const VIEWS: ViewEntry[] = [
   { name: () => 'Runs', fits: (path) => path.length === 0 || (path[0] === 'runs' && path.length === 1), id: () => 'runs', view: RunsView, menu: '#/', scope: 'read' },
   { name: (path) => `Run ${path[1]}`, fits: (path) => path[0] === 'runs' && path.length > 1, id: (path) => `run ${path[1]}`, view: RunView, scope: 'read' },
   { name: () => 'Edit', fits: (path) => path[0] === 'edit' && path.length === 2, id: (path) => `edit ${path[1]}`, view: EditView, scope: 'read' },
+  { name: () => 'Compare', fits: (path) => path[0] === 'compare', id: () => 'compare', view: CompareView, scope: 'read' },
   { name: () => 'Questions', fits: (path) => path[0] === 'questions', id: () => 'questions', view: QuestionsView, menu: '#/questions', scope: 'read' },
   { name: () => 'Flows', fits: (path) => path[0] === 'flows' && path.length === 1, id: () => 'flows', view: FlowsView, menu: '#/flows', scope: 'read' },
+  { name: (path) => `${path[1]} over many runs`, fits: (path) => path[0] === 'flows' && path[2] === 'history', id: (path) => `history ${path[1]}`, view: HistoryView, scope: 'read' },
+  { name: () => 'Costs', fits: (path) => path[0] === 'costs', id: () => 'costs', view: CostsView, menu: '#/costs', scope: 'read' },
   { name: (path) => path[1] ?? 'Flow', fits: (path) => path[0] === 'flows' && path.length > 1, id: (path) => `flow ${path[1]}`, view: FlowView, scope: 'read' },
   { name: () => 'Start a run', fits: (path) => path[0] === 'start', id: (path) => `start ${path[1] ?? ''}`, view: StartView, scope: 'run' },
 ];

@@ -11,6 +11,7 @@ import type { FlowList, FlowSummary, RunSummary } from '../server/types.ts';
 import { brief, count, inline, several } from '../text.ts';
 import { isEnd } from '../server/ends.ts';
 import { Ago, CostText, Empty, Failed, lasted, useNow } from './common.tsx';
+import { type Chosen, ChooseTwo, Pick } from './choosetwo.tsx';
 import { RunFilters } from './filters.tsx';
 import type { ViewProps } from './list.ts';
 import { Tally } from './tally.tsx';
@@ -22,6 +23,7 @@ export function RunsView({ route }: ViewProps) {
   const asked = JSON.stringify(filters);
   const store = useMemo(() => new RunsStore(filters), [asked]);
   const flows = useSignal<FlowSummary[]>([]);
+  const chosen: Chosen = useSignal<RunSummary[] | null>(route.query.get('compare') ? [] : null);
   const now = useNow(1_000);
   useRepeated((signal) => store.refresh(signal), PAUSE, [store]);
   useRepeated(async (signal) => (flows.value = (await ask<FlowList>('/flows', { signal })).flows), 60_000, []);
@@ -35,6 +37,7 @@ export function RunsView({ route }: ViewProps) {
       <h1 class="sr">Runs</h1>
       <RunFilters filters={filters} flows={flows.value} />
       <Failed why={store.failed.value} what="The list is not up to date." />
+      {(runs?.length ?? 0) > 1 && <ChooseTwo chosen={chosen} />}
       {waiting.length > 0 && (
         <section class="waits" aria-label="Waiting for somebody">
           <h2>
@@ -44,11 +47,11 @@ export function RunsView({ route }: ViewProps) {
               Answer
             </a>
           </h2>
-          <RunTable runs={waiting} now={now} label="Runs that wait" />
+          <RunTable runs={waiting} now={now} label="Runs that wait" chosen={chosen} />
         </section>
       )}
       <Tally runs={[...waiting, ...rest]} more={store.next.value !== null} query={route.query} />
-      {rest.length > 0 && <RunTable runs={rest} now={now} label="Runs" />}
+      {rest.length > 0 && <RunTable runs={rest} now={now} label="Runs" chosen={chosen} />}
       {runs !== null && rest.length === 0 && waiting.length === 0 && <NoRuns isFiltered={isFiltered} flows={flows.value} />}
       {store.next.value !== null && (
         <p class="more">
@@ -82,7 +85,15 @@ function NoRuns({ isFiltered, flows }: { isFiltered: boolean; flows: FlowSummary
   );
 }
 
-export function RunTable({ runs, now, label }: { runs: RunSummary[]; now: number; label: string }) {
+interface TableProps {
+  runs: RunSummary[];
+  now: number;
+  label: string;
+  /** Where runs can be chosen. */
+  chosen?: Chosen;
+}
+
+export function RunTable({ runs, now, label, chosen }: TableProps) {
   return (
     <table class="runs" role="table" aria-label={label}>
       <thead role="rowgroup">
@@ -96,19 +107,20 @@ export function RunTable({ runs, now, label }: { runs: RunSummary[]; now: number
       </thead>
       <tbody role="rowgroup">
         {runs.map((run) => (
-          <RunRow key={run.run} run={run} now={now} />
+          <RunRow key={run.run} run={run} now={now} chosen={chosen} />
         ))}
       </tbody>
     </table>
   );
 }
 
-function RunRow({ run, now }: { run: RunSummary; now: number }) {
+function RunRow({ run, now, chosen }: { run: RunSummary; now: number; chosen: Chosen | undefined }) {
   const status = run.status === 'completed' && (run.items?.failed ?? 0) > 0 ? 'mixed' : run.status;
   const { tokens } = run;
   return (
     <tr role="row">
       <td role="cell" class="c-status">
+        {chosen && <Pick run={run} chosen={chosen} />}
         <Sign status={status} />
         <span class={`word s-${status}`}>{WORDS[status] ?? inline(status)}</span>
       </td>

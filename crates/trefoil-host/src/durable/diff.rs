@@ -14,6 +14,7 @@ use trefoil_store::{Status, Store};
 
 use super::StoredRun;
 use super::replay::{StoredJournal, prepared_program};
+use super::start_diff::{StartDiff, compare_starts};
 use trefoil_project::error::{Error, FoundErrors, Result};
 use trefoil_view::change_reasons::{ChangeReason, ComparisonData};
 use trefoil_view::diff::WordDiff;
@@ -25,6 +26,8 @@ pub struct RunDiff {
     pub a: RunSide,
     /// The second run.
     pub b: RunSide,
+    /// What they started with.
+    pub start: StartDiff,
     /// Their activities, in the order of the second run; those only in the first one are inserted at their position.
     pub steps: Vec<StepDiff>,
     /// Their outputs, if both have one.
@@ -106,6 +109,7 @@ pub async fn compare_runs(store: Arc<dyn Store>, a: &str, b: &str) -> Result<Run
     let seen = Arc::new(HiddenValues::default());
     let (acts_a, side_a) = read_activities(store.clone(), &stored_a, &seen).await?;
     let (acts_b, side_b) = read_activities(store.clone(), &stored_b, &seen).await?;
+    let start = compare_starts(&*store, &stored_a.started, &stored_b.started).await?;
     let program = prepared_program(&stored_b).program.clone();
     let partner = align(&acts_a, &acts_b, a);
     let mut renamed = BTreeMap::new();
@@ -143,7 +147,7 @@ pub async fn compare_runs(store: Arc<dyn Store>, a: &str, b: &str) -> Result<Run
         (Some(a), Some(b)) => Some(WordDiff::between_texts(&a.visible_value().to_text(), &b.visible_value().to_text())),
         _ => None,
     };
-    Ok(RunDiff { a: side_a, b: side_b, steps, output })
+    Ok(RunDiff { a: side_a, b: side_b, start, steps, output })
 }
 
 /// A step of the second run beside its match in the first one.

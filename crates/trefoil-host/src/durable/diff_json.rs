@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 use trefoil_view::change_reasons::{ChangeReason, SourceReason, TextReason, ValueReason};
-use trefoil_view::diff::{DiffPart, WordDiff};
+use trefoil_view::diff::{DiffPart, ValueChange, WordDiff};
 
 use super::diff::{RunDiff, RunSide, StepDiff};
 
@@ -19,7 +19,40 @@ pub fn diff_json(diff: &RunDiff) -> Json {
         })
     };
     let steps: Vec<Json> = diff.steps.iter().map(step_json).collect();
-    json!({ "a": side(&diff.a), "b": side(&diff.b), "steps": steps, "output": diff.output.as_ref().map(words_json) })
+    let mut files = Vec::new();
+    for file in &diff.start.files {
+        files.push(json!({ "path": file.path, "change": file.change.name(), "words": words_json(&file.words) }));
+    }
+    json!({
+        "a": side(&diff.a),
+        "b": side(&diff.b),
+        "input": values_json(&diff.start.input),
+        "models": values_json(&diff.start.models),
+        "files": files,
+        "steps": steps,
+        "output": diff.output.as_ref().map(words_json),
+    })
+}
+
+/// Values that differ. Two texts are compared word by word.
+fn values_json(changes: &[ValueChange]) -> Vec<Json> {
+    let mut all = Vec::new();
+    for ValueChange { path, before, now } in changes {
+        let words = match (before, now) {
+            (Some(Json::String(before)), Some(Json::String(now))) => {
+                Some(words_json(&WordDiff::between_texts(before, now)))
+            }
+            _ => None,
+        };
+        let mut change = json!({ "path": path, "words": words });
+        for (name, value) in [("before", before), ("now", now)] {
+            if let Some(value) = value {
+                change[name] = value.clone();
+            }
+        }
+        all.push(change);
+    }
+    all
 }
 
 fn step_json(step: &StepDiff) -> Json {

@@ -5,7 +5,9 @@ mod callers;
 mod event_stream;
 mod file_save;
 mod flow_files;
+mod flow_history;
 mod flows;
+mod history_types;
 mod keyed_request;
 mod keys;
 mod openapi;
@@ -84,6 +86,8 @@ impl ListedRoutes {
             .add(PUT, "/flows/{flow}/rule", keys::set_rule)
             .add(PUT, "/files/{*path}", file_save::save_file)
             .add(GET, "/language-server", open_language_server)
+            .add(GET, "/flows/{flow}/history", flow_history::flow_history)
+            .add(GET, "/costs", flow_history::list_costs)
             .add(GET, "/secrets", secrets::list_secrets)
             .add(PUT, "/secrets/{name}", secrets::set_secret)
             .add(DELETE, "/secrets/{name}", secrets::remove_secret)

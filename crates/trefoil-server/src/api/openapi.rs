@@ -9,8 +9,8 @@ use utoipa::{Modify, OpenApi};
 
 use super::published_schemas::{RunTrace, add_published};
 use super::{
-    callers, event_stream, file_save, flow_files, flows, keys, questions, run_actions, run_forks, run_list,
-    run_prompts, run_start, run_traces, secrets,
+    callers, event_stream, file_save, flow_files, flow_history, flows, keys, questions, run_actions, run_forks,
+    run_list, run_prompts, run_start, run_traces, secrets,
 };
 use crate::language_server;
 use crate::problem::Problem;
@@ -34,6 +34,8 @@ use crate::problem::Problem;
         flow_files::run_files,
         file_save::save_file,
         language_server::open_language_server,
+        flow_history::flow_history,
+        flow_history::list_costs,
         run_list::list_runs,
         run_list::show_run,
         run_traces::run_state,

@@ -83,10 +83,15 @@ impl RunListQuery {
             filter.until = Some(parse_time("until", until)?);
         }
         filter.labels = labels;
-        if let (false, Some(key)) = (caller.sees_all_runs(), &caller.key) {
-            filter.labels.push((KEY_LABEL.to_owned(), key.to_string()));
-        }
+        limit_to_caller(&mut filter, caller);
         Ok(filter)
+    }
+}
+
+/// Only runs that the caller has started, unless it may see those of others.
+pub fn limit_to_caller(filter: &mut RunFilter, caller: &Caller) {
+    if let (false, Some(key)) = (caller.sees_all_runs(), &caller.key) {
+        filter.labels.push((KEY_LABEL.to_owned(), key.to_string()));
     }
 }
 

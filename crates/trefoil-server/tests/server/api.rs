@@ -90,6 +90,9 @@ async fn every_operation_of_the_description_succeeds_as_it_says() {
     let stream = server.request("GET", &format!("/api/v1/runs/{run}/events")).header("accept", "text/event-stream");
     assert_eq!(server.send(stream).await.status, 200);
     assert_eq!(server.api("GET", &format!("/runs/{run}/diff?with={other}")).await.status, 200);
+    for path in ["/costs", "/costs?since=2026-01-01T00:00:00Z", "/flows/article/history"] {
+        assert_eq!(server.api("GET", path).await.status, 200, "{path}");
+    }
     for path in ["/runs", "/runs?status=waiting,failed", "/runs?limit=1", "/questions", "/questions?limit=1"] {
         assert_eq!(server.api("GET", path).await.status, 200, "{path}");
     }

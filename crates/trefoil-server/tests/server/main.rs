@@ -7,6 +7,7 @@ mod conformance;
 mod described_api;
 mod edited_runs;
 mod flow_files;
+mod histories;
 mod language_server;
 mod mcp;
 mod openai;
