@@ -1,7 +1,7 @@
 //! A client that is not on this machine: it sees the files below one folder, by their paths in it, and nothing else.
 
 use std::path::Path;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -237,9 +237,9 @@ fn no_action_creates_a_file_and_the_session_ends_with_its_client() {
     drop(to_server);
     let until = Instant::now() + LIMIT;
     while Instant::now() < until {
-        match answers.recv_timeout(Duration::from_millis(100)) {
-            Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => return,
-            Ok(_) | Err(_) => {}
+        let answer = answers.recv_timeout(Duration::from_millis(100));
+        if matches!(answer, Err(RecvTimeoutError::Disconnected)) {
+            return;
         }
     }
     panic!("the server goes on without its client");
