@@ -15,8 +15,11 @@ const SERVED = ['index.html', 'app.js', 'app.css', 'editor.js'].map((name) => at
 
 const common = { bundle: true, minify: true, write: false, legalComments: 'none', charset: 'utf8', logLevel: 'error', absWorkingDir: at('.') };
 
-const script = (entry, more = {}) =>
-  text(build({ ...common, entryPoints: [entry], format: 'iife', target: 'es2022', jsx: 'automatic', jsxImportSource: 'preact', ...more }));
+const script = async (entry, more = {}) => {
+  const code = await text(build({ ...common, entryPoints: [entry], format: 'iife', target: 'es2022', jsx: 'automatic', jsxImportSource: 'preact', ...more }));
+  // Patterns look for the beginning of a comment, which must not stand in a script: the same character by its number.
+  return code.replaceAll('<!--', '<\\x21--');
+};
 const style = (entry) => text(build({ ...common, entryPoints: [entry], target: ['chrome111', 'firefox113', 'safari16.4'] }));
 
 /** What every page begins with. */
@@ -50,7 +53,7 @@ export async function template() {
   return `${head(`<meta http-equiv="Content-Security-Policy" content="${policy}">
 ${META}
 <title><!--title--></title>
-<!-- Contains preact and @preact/signals. ${notice()} -->
+<!-- Contains preact, @preact/signals and marked. ${notice()} -->
 <style>${look}</style>`)}
 <body>
 <noscript>This page needs JavaScript. \`trefoil trace FILE\` shows the same run in a terminal.</noscript>
@@ -71,7 +74,7 @@ export async function served() {
   needsNothing('style', look);
   const page = `${head(`${META}
 <title>Trefoil</title>
-<!-- Contains preact and @preact/signals. ${notice()} -->
+<!-- Contains preact, @preact/signals and marked. ${notice()} -->
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="assets/app.css?v=${version(look)}">
 <script defer src="assets/app.js?v=${version(code)}"></script>`)}
@@ -85,7 +88,8 @@ export async function served() {
 }
 
 function needsNothing(name, content) {
-  if (/https?:\/\/(?!www\.w3\.org\/)/.test(content)) throw new Error(`the ${name} names an address`);
+  // Names of formats, and whom an error of the library asks to tell; nothing is loaded from there.
+  if (/https?:\/\/(?!www\.w3\.org\/|github\.com\/markedjs\/)\w/.test(content)) throw new Error(`the ${name} names an address`);
 }
 
 const text = async (result) => (await result).outputFiles[0].text.trim();
@@ -94,7 +98,7 @@ const hash = (content) => `sha256-${createHash('sha256').update(content.replaceA
 /** As the server computes it of a file. */
 const version = (content) => createHash('sha256').update(content).digest('hex').slice(0, 16);
 const EDITOR_PARTS = ['@codemirror/view', '@lezer/common', 'marked'];
-const notice = (parts = ['preact', '@preact/signals']) => {
+const notice = (parts = ['preact', '@preact/signals', 'marked']) => {
   const licences = parts.map((name) => licence(name));
   // One text with several owners: say it once.
   const owners = [...new Set(licences.flatMap((l) => l.match(/^Copyright.*$/gm) ?? []))];

@@ -26,8 +26,9 @@ export function linksOf(run: string): Links {
   return {
     run: () => `${whole}/run`,
     step: (key) => `${begin}${encodeURIComponent(key)}`,
-    written: (hash) => (hash.startsWith(begin) ? hash.slice(begin.length) : null),
-    isOpen: (hash) => hash === whole,
+    // A query names the moment, and not the step.
+    written: (hash) => (hash.startsWith(begin) ? (hash.slice(begin.length).split('?')[0] ?? null) : null),
+    isOpen: (hash) => hash.split('?')[0] === whole,
   };
 }
 

@@ -9,6 +9,7 @@ import { brief, cause, duration, inline, moment, place, several } from '../text.
 import { UsageLine } from './call.tsx';
 import { Detail } from './detail.tsx';
 import { GraphPanel } from './graph.tsx';
+import { LegendButton } from './legend.tsx';
 import { Copy } from './longtext.tsx';
 import { named } from './names.tsx';
 import { failureLine, Sign, Ticks, WORDS } from './status.tsx';
@@ -90,6 +91,7 @@ function Top({ state }: { state: State }) {
           {run.answers_from && !run.placeholder && <span>{brief(run.answers_from, 60)}</span>}
           {run.started_at && <time dateTime={run.started_at}>{moment(run.started_at)}</time>}
         </p>
+        {!state.additions && <LegendButton />}
       </div>
       {run.placeholder && (
         <p class="banner">

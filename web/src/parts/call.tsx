@@ -1,13 +1,14 @@
 // One call of a step: what was sent, what came back, what it cost.
 
 import { useSignal } from '@preact/signals';
-import { brief, cost, count, duration, inline, several, shown } from '../text.ts';
+import { brief, cost, count, duration, inline, several } from '../text.ts';
 import { type Call, type Receipt, turnedAway, type Usage } from '../trace.ts';
 import { FailureBox } from './failure.tsx';
 import { Copy, LongText } from './longtext.tsx';
 import type { Names } from './names.tsx';
 import { Prompt } from './prompt.tsx';
 import { Sign } from './status.tsx';
+import { ValueView } from './value.tsx';
 
 interface CallProps {
   call: Call;
@@ -69,20 +70,12 @@ export function CallView({ call, number, of, names, label, said }: CallProps) {
           ))}
           {call.detail !== undefined && call.detail !== null && (
             <div class="message">
-              <div class="message-head">
-                <b class="role">{effect === 'human' ? 'question' : 'sent'}</b>
-                <Copy text={() => shown(call.detail)} what="the request" />
-              </div>
-              <LongText text={shown(call.detail)} label="Request" />
+              <ValueView value={call.detail} label="Request" headClass="message-head" head={<b class="role">{effect === 'human' ? 'question' : 'sent'}</b>} />
             </div>
           )}
           {call.answer !== undefined && call.answer !== null && (
             <div class="message answer">
-              <div class="message-head">
-                <b class="role">answer</b>
-                <Copy text={() => shown(call.answer)} what="the answer" />
-              </div>
-              <LongText text={shown(call.answer)} label="Answer" />
+              <ValueView value={call.answer} label="Answer" headClass="message-head" head={<b class="role">answer</b>} />
             </div>
           )}
           {call.arriving && (

@@ -5,14 +5,15 @@ import { useEffect, useRef } from 'preact/hooks';
 import type { StepDetail } from '../source/types.ts';
 import { link, runLink } from '../links.ts';
 import type { State } from '../state.ts';
-import { brief, count, duration, inline, place, several, shown, visible } from '../text.ts';
+import { brief, count, duration, inline, place, several, visible } from '../text.ts';
 import { type Call, spentBy } from '../trace.ts';
 import { CallView, UsageLine } from './call.tsx';
 import { FailureBox } from './failure.tsx';
-import { Copy, LongText } from './longtext.tsx';
+import { Copy } from './longtext.tsx';
 import { NameList, named } from './names.tsx';
 import { RunDetail } from './run.tsx';
 import { failureLine, Sign, Ticks, WORDS } from './status.tsx';
+import { ValueView } from './value.tsx';
 
 export function Detail({ state }: { state: State }) {
   const scroller = useRef<HTMLElement>(null);
@@ -116,11 +117,7 @@ function StepView({ detail, state, heading }: ViewProps) {
       ))}
       {step.output !== undefined && step.output !== null && !sameAsAnswer(step.output, calls) && (
         <section class="block">
-          <div class="block-head">
-            <h3>Result</h3>
-            <Copy text={() => shown(step.output)} what="the result" />
-          </div>
-          <LongText text={shown(step.output)} label="Result" />
+          <ValueView value={step.output} label="Result" headClass="block-head" head={<h3>Result</h3>} />
         </section>
       )}
       {(step.notes?.length ?? 0) > 0 && (

@@ -1,10 +1,10 @@
 // The run as a whole: input, result, what took part.
 
 import type { State } from '../state.ts';
-import { brief, count, duration, inline, moment, place, readable, several, shown, visible } from '../text.ts';
+import { brief, count, duration, inline, moment, place, several, visible } from '../text.ts';
 import { UsageLine } from './call.tsx';
-import { Copy, LongText } from './longtext.tsx';
 import { Ticks, WORDS } from './status.tsx';
+import { ValueView } from './value.tsx';
 
 export function RunDetail({ state, heading }: { state: State; heading: { current: HTMLHeadingElement | null } }) {
   const run = state.overview;
@@ -124,11 +124,16 @@ function Block({ title, value, none }: { title: string; value: unknown; none?: s
   if (nothing && !none) return null;
   return (
     <section class="block">
-      <div class="block-head">
-        <h3>{title}</h3>
-        {!nothing && <Copy text={() => shown(value)} what={title.toLowerCase()} />}
-      </div>
-      {nothing ? <p class="muted">{none}</p> : <LongText text={readable(value)} label={title} />}
+      {nothing ? (
+        <>
+          <div class="block-head">
+            <h3>{title}</h3>
+          </div>
+          <p class="muted">{none}</p>
+        </>
+      ) : (
+        <ValueView value={value} label={title} headClass="block-head" head={<h3>{title}</h3>} />
+      )}
     </section>
   );
 }

@@ -6,6 +6,7 @@ import { Ticks } from '../parts/status.tsx';
 import { linksOf, setLinks } from '../links.ts';
 import { Problem } from '../server/api.ts';
 import { isEnd } from '../server/ends.ts';
+import { readMoment, writeMoment } from '../server/moment.ts';
 import { RunStore } from '../server/run.ts';
 import type { Question } from '../server/types.ts';
 import { brief } from '../text.ts';
@@ -32,6 +33,17 @@ export function RunView({ route }: ViewProps) {
   }, [store]);
   const failed = store.failed.value;
   const state = store.state.value;
+  const { query } = route;
+  const [event, at] = [query.get('event'), query.get('at')];
+  const over = store.connection.value === 'over';
+  useEffect(() => {
+    if (!state || (event === null && at === null)) return;
+    const gone = new AbortController();
+    // Without it, the end is shown.
+    readMoment(state, store.path, query, gone.signal).catch(() => {});
+    return () => gone.abort();
+  }, [state, event, at, over]);
+  useEffect(() => (state ? writeMoment(state) : undefined), [state]);
   const flow = store.detail.value?.flow;
   const status = store.detail.value?.status;
   useEffect(() => {

@@ -3,6 +3,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { Guard } from '../parts/app.tsx';
+import { LegendButton } from '../parts/legend.tsx';
 import { ask, asksForKey, describe, introduce, logOut, may, me, NoAnswer } from '../server/api.ts';
 import { useRepeated } from '../server/repeat.ts';
 import { route } from '../server/route.ts';
@@ -110,6 +111,7 @@ function Menu({ current }: { current: string }) {
           Start<span>{' a run'}</span>
         </a>
       )}
+      <LegendButton />
       {who && who.name !== 'local' && (
         <span class="who">
           <span class="muted">key</span> {who.name}
