@@ -56,7 +56,7 @@ async fn a_run_has_the_files_with_which_it_started_and_says_what_became_of_them(
     std::fs::remove_file(folder.path().join("parent.yaml")).unwrap();
     let files = list_files(&server, &run).await;
     assert_eq!((&files[0]["on_disk"], &files[1]["on_disk"]), (&json!("changed"), &json!("gone")));
-    assert_eq!(files[0]["text"], CHILD, "the run keeps its text");
+    assert_eq!((&files[0]["text"], &files[1]["entry"]), (&json!(CHILD), &json!(true)), "the run keeps its files");
     assert!(files[0]["current_text"].as_str().unwrap().contains("goodbye"), "{}", files[0]);
     let place = folder.path().display().to_string();
     assert!(!json!(files).to_string().contains(&place), "the place of the folder is shown");
