@@ -155,6 +155,10 @@ fn files_are_named_by_their_paths_below_the_folder() {
     let rename = client.ask("textDocument/rename", rename);
     let changed: Vec<&String> = rename["result"]["changes"].as_object().unwrap().keys().collect();
     assert!(changed.iter().any(|uri| *uri == "file:///agents/child.yaml"), "{rename}");
+    let mut taken = at("file:///parent.yaml", 3, 10);
+    taken["newName"] = json!("helper");
+    let refused = client.ask("textDocument/rename", taken);
+    assert_eq!(refused["error"]["message"], "`helper` is already used in parent.yaml:5", "{refused}");
     for (method, params) in [
         ("textDocument/documentLink", json!({ "textDocument": { "uri": "file:///parent.yaml" } })),
         ("textDocument/documentSymbol", json!({ "textDocument": { "uri": "file:///parent.yaml" } })),
