@@ -78,11 +78,13 @@ interface PartProps {
   path: string;
   depth: number;
   at: Signal<string>;
+  /** Whether there are few beside it. */
+  few?: boolean;
 }
 
-function Part({ name, value, path, depth, at }: PartProps) {
+function Part({ name, value, path, depth, at, few = true }: PartProps) {
   const size = sizeOf(value);
-  const open = useSignal(depth === 0 || (depth < 3 && size <= FEW));
+  const open = useSignal(depth === 0 || (few && depth < 3 && size <= FEW));
   const most = useSignal(CHILDREN);
   const kind = Array.isArray(value) ? several(size, 'item') : several(size, 'member');
   if (size === 0) {
@@ -108,7 +110,7 @@ function Part({ name, value, path, depth, at }: PartProps) {
           {childrenOf(value, most.value).map(([child, inner]) => (
             <li key={child}>
               {isContainer(inner) ? (
-                <Part name={child} value={inner} path={`${path}/${child}`} depth={depth + 1} at={at} />
+                <Part name={child} value={inner} path={`${path}/${child}`} depth={depth + 1} at={at} few={size <= FEW} />
               ) : (
                 <>
                   <Name name={child} />
@@ -130,7 +132,7 @@ function Part({ name, value, path, depth, at }: PartProps) {
   );
 }
 
-const Name = ({ name }: { name: string | null }) => (name === null ? null : <span class="j-name">{inline(name)}</span>);
+const Name = ({ name }: { name: string | null }) => (name === null ? null : <span class="j-name">{inline(name)}: </span>);
 
 /** What is in a closed part, in a few words. */
 function hint(value: Container): string {

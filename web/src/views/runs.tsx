@@ -37,7 +37,6 @@ export function RunsView({ route }: ViewProps) {
       <h1 class="sr">Runs</h1>
       <RunFilters filters={filters} flows={flows.value} />
       <Failed why={store.failed.value} what="The list is not up to date." />
-      {(runs?.length ?? 0) > 1 && <ChooseTwo chosen={chosen} />}
       {waiting.length > 0 && (
         <section class="waits" aria-label="Waiting for somebody">
           <h2>
@@ -50,7 +49,10 @@ export function RunsView({ route }: ViewProps) {
           <RunTable runs={waiting} now={now} label="Runs that wait" chosen={chosen} />
         </section>
       )}
-      <Tally runs={[...waiting, ...rest]} more={store.next.value !== null} query={route.query} />
+      <div class="list-head">
+        <Tally runs={[...waiting, ...rest]} more={store.next.value !== null} query={route.query} />
+        {(runs?.length ?? 0) > 1 && <ChooseTwo chosen={chosen} />}
+      </div>
       {rest.length > 0 && <RunTable runs={rest} now={now} label="Runs" chosen={chosen} />}
       {runs !== null && rest.length === 0 && waiting.length === 0 && <NoRuns isFiltered={isFiltered} flows={flows.value} />}
       {store.next.value !== null && (

@@ -39,7 +39,7 @@ export function useSince<T>(route: Route, path: string[], asked: string, first: 
     return () => gone.abort();
   }, [since, asked, again.value]);
   const chooser = (
-    <>
+    <span class="since">
       <select aria-label="Since" onChange={(e) => go(address(path, { ...Object.fromEntries(route.query), since: e.currentTarget.value }))}>
         {CHOICES.map(([id, words]) => (
           <option key={id} value={id} selected={id === since}>
@@ -50,7 +50,7 @@ export function useSince<T>(route: Route, path: string[], asked: string, first: 
       <button type="button" class="button" onClick={() => (again.value += 1)}>
         Refresh
       </button>
-    </>
+    </span>
   );
   return { found: found.value, failed: failed.value, chooser, words: CHOICES.find(([id]) => id === since)?.[1] ?? '' };
 }

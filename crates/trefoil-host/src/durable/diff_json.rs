@@ -1,6 +1,6 @@
 //! The comparison of two runs as JSON.
 
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 use trefoil_view::change_reasons::{ChangeReason, SourceReason, TextReason, ValueReason};
 use trefoil_view::diff::{DiffPart, ValueChange, WordDiff};
 
@@ -44,13 +44,15 @@ fn values_json(changes: &[ValueChange]) -> Vec<Json> {
             }
             _ => None,
         };
-        let mut change = json!({ "path": path, "words": words });
+        let mut change = Map::new();
+        change.insert("path".to_owned(), path.as_str().into());
         for (name, value) in [("before", before), ("now", now)] {
             if let Some(value) = value {
-                change[name] = value.clone();
+                change.insert(name.to_owned(), value.clone());
             }
         }
-        all.push(change);
+        change.insert("words".to_owned(), words.unwrap_or_default());
+        all.push(change.into());
     }
     all
 }
