@@ -5,7 +5,7 @@ import { batch, computed, effect, signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { isOpenLink, link, stepIn } from './links.ts';
 import { several } from './text.ts';
-import type { Graph } from './trace.ts';
+import type { Graph, GraphNode } from './trace.ts';
 import type { NodeState, Overview, StepDetail, TraceSource, View } from './source/types.ts';
 
 /** What is looked at: a step, a group's rows, or the run as a whole. */
@@ -25,6 +25,8 @@ export class State {
   readonly #graph;
   readonly #moments;
   additions: Additions | null = null;
+  /** What is done when a box of the graph is chosen that no step of the run belongs to. */
+  chosenNode: ((node: GraphNode) => void) | null = null;
   /** Grows whenever the source has something else to say. */
   readonly revision = signal(0);
   /** By how many rows the chosen one has moved on its own, so that the list can stay where it is. */

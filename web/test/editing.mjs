@@ -155,3 +155,32 @@ test('the editor is usable with a screen reader, by keyboard, and on a narrow sc
     assert.ok(wide <= size.width, `${wide} wide on ${size.width}`);
   }
 });
+
+test('the text is checked, completed and explained while one types', async (t) => {
+  const run = await startStory();
+  const tab = await openEditor(t, run, { allow: /422|inline/ });
+  await tab.getByText('Checked while you type').waitFor();
+  await change(tab, 'A story about {{topic}}', 'A story about {{topik}}');
+  await tab.locator('.cm-lintRange-error, .cm-lintRange-warning').first().waitFor();
+  await tab.locator('.cm-lintRange-error, .cm-lintRange-warning').first().hover();
+  await tab.locator('.cm-tooltip .cm-diagnostic').getByText('topik').first().waitFor();
+  await tab.keyboard.press('Escape');
+  await change(tab, '{{topik}}', '{{');
+  await tab.keyboard.press('Control+Space');
+  await tab.getByRole('option', { name: /topic/ }).first().waitFor();
+  await tab.keyboard.press('Escape');
+  await tab.getByRole('button', { name: 'Take edits back' }).click();
+  await tab.getByRole('button', { name: 'Take edits back' }).click();
+  await editor(tab).getByText('maxRetries').first().hover();
+  await tab.locator('.cm-tooltip .about').first().waitFor();
+});
+
+test('a key that may only read sees the prompts, and can neither run nor save', async (t) => {
+  const run = await startStory();
+  const reading = server.addKey('reader', 'read', ['--all-runs']);
+  const tab = await open(t, `#/edit/${run}`, { extraHTTPHeaders: { authorization: `Bearer ${reading}` } });
+  await editor(tab).waitFor();
+  await prompts(tab).getByText('A story about').waitFor();
+  await tab.getByText('does not allow runs of edited files').waitFor();
+  assert.equal(await tab.getByRole('button', { name: /Resume with this edit|Try this step/ }).count(), 0);
+});

@@ -73,7 +73,7 @@ export class LanguageService {
     socket.onopen = () => {
       wasOpen = true;
       const transport: Transport = {
-        send: (message) => socket.readyState === WebSocket.OPEN && socket.send(message),
+        send: (message) => socket.readyState === WebSocket.OPEN && socket.send(withoutPull(message)),
         subscribe: (one) => void heard.add(one),
         unsubscribe: (one) => void heard.delete(one),
       };
@@ -107,6 +107,14 @@ export class LanguageService {
   #extension(client: LSPClient, path: string): Extension {
     return [client.plugin(uriOf(path), 'yaml'), EditorState.languageData.of(() => [{ autocomplete: complete }]), hoverTooltip(explain)];
   }
+}
+
+/** The client says that it asks for diagnostics itself, and does not: a server would wait for that. */
+function withoutPull(message: string): string {
+  if (!message.includes('"method":"initialize"')) return message;
+  const request = JSON.parse(message) as { params: { capabilities: { textDocument?: { diagnostic?: unknown } } } };
+  delete request.params.capabilities.textDocument?.diagnostic;
+  return JSON.stringify(request);
 }
 
 const uriOf = (path: string): string => `file:///${path.split('/').map(encodeURIComponent).join('/')}`;

@@ -181,7 +181,11 @@ function Canvas({ state, graph }: { state: State; graph: Drawn }) {
 
   const choose = (id: string) => {
     cursor.value = id;
-    void state.source.runsOf(id).then(([first]) => first && state.select(first));
+    void state.source.runsOf(id).then(([first]) => {
+      const node = nodes.get(id);
+      if (first) state.select(first);
+      else if (node) state.chosenNode?.(node);
+    });
   };
 
   return (

@@ -13,7 +13,8 @@ const QUIET = 350;
 export interface EditMeaning {
   prompts: InlineSource;
   trace: Trace;
-  fork: ForkPreview;
+  /** None: the key may not run it. */
+  fork: ForkPreview | null;
 }
 
 /** Edits outlive the view, but not the page. */
@@ -122,7 +123,7 @@ export class EditStore {
     this.asks.value = true;
     try {
       const trace = await ask<Trace>(`${path}/prompts`, { method: 'POST', body: { files }, signal });
-      const fork = await ask<ForkPreview>(`${path}/fork`, { method: 'POST', body: { files, dry_run: true }, signal });
+      const fork = may('run') ? await ask<ForkPreview>(`${path}/fork`, { method: 'POST', body: { files, dry_run: true }, signal }) : null;
       this.meaning.value = { prompts: new InlineSource(trace), trace, fork };
       this.mistake.value = null;
     } catch (why) {

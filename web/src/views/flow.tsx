@@ -2,10 +2,10 @@
 
 import { useSignal } from '@preact/signals';
 import { Fragment } from 'preact';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import { LongText } from '../parts/longtext.tsx';
 import { Ticks } from '../parts/status.tsx';
-import { ask, may, send } from '../server/api.ts';
+import { ask, may } from '../server/api.ts';
 import { costOf, type HistoryRun } from '../server/history.ts';
 import { useRepeated } from '../server/repeat.ts';
 import { address } from '../server/route.ts';
@@ -13,6 +13,7 @@ import type { Finding, FlowDetail, Plan, PlanStep, RunList, RunSummary } from '.
 import { brief, duration, inline, money, place, shown } from '../text.ts';
 import { RunChart } from './chart.tsx';
 import { atMost, Empty, Failed, Findings, useNow } from './common.tsx';
+import { FlowGraph } from './flowgraph.tsx';
 import type { ViewProps } from './list.ts';
 import { RunTable } from './runs.tsx';
 
@@ -31,16 +32,13 @@ export function FlowView({ route }: ViewProps) {
   const flow = useSignal<FlowDetail | null>(null);
   const checks = useSignal<Checks | null>(null);
   const plan = useSignal<Plan | null>(null);
-  const graph = useSignal<string | null>(null);
+  const chosen = useSignal<string | null>(null);
   const runs = useSignal<RunSummary[] | null>(null);
   const failed = useSignal<unknown>(null);
   const now = useNow(1_000);
   useEffect(() => {
     const fail = (why: unknown) => (failed.value = why);
     ask<Plan>(`${path}/plan`).then((got) => (plan.value = got), fail);
-    send(`${path}/graph`)
-      .then((response) => response.text())
-      .then((text) => (graph.value = `data:image/svg+xml,${encodeURIComponent(text)}`), fail);
   }, []);
   useRepeated(
     async (signal) => {
@@ -81,16 +79,12 @@ export function FlowView({ route }: ViewProps) {
           It cannot run now: <Ticks text={brief(one.blocked_by, 600)} />
         </p>
       )}
-      {graph.value && (
-        <section class="block" aria-label="Graph">
-          <h2>Graph</h2>
-          <div class="picture" tabIndex={0} role="group" aria-label="Graph, which can be scrolled">
-            <img src={graph.value} alt={`The steps of ${inline(name)} and how they follow each other; the plan lists them as text`} />
-          </div>
-        </section>
-      )}
+      <section class="block" aria-label="Graph">
+        <h2>Graph</h2>
+        <FlowGraph flow={name} choose={(file, line) => (chosen.value = `${file}:${line}`)} />
+      </section>
       {checks.value && <ChecksPart checks={checks.value} />}
-      {plan.value && <PlanPart plan={plan.value} />}
+      {plan.value && <PlanPart plan={plan.value} chosen={chosen.value} />}
       {one && (
         <section class="block">
           <h2>Input</h2>
@@ -144,7 +138,7 @@ function ChecksPart({ checks }: { checks: Checks }) {
   );
 }
 
-function PlanPart({ plan }: { plan: Plan }) {
+function PlanPart({ plan, chosen }: { plan: Plan; chosen: string | null }) {
   const { cost, calls } = plan;
   return (
     <section class="block">
@@ -184,16 +178,21 @@ function PlanPart({ plan }: { plan: Plan }) {
           <Ticks text={brief(one.message, 400)} /> <span class="place">{place(one)}</span> {one.help && <Ticks text={brief(one.help, 300)} />}
         </p>
       ))}
-      <PlanSteps steps={plan.steps} />
+      <PlanSteps steps={plan.steps} chosen={chosen} />
     </section>
   );
 }
 
-function PlanSteps({ steps }: { steps: PlanStep[] }) {
+function PlanSteps({ steps, chosen }: { steps: PlanStep[]; chosen: string | null }) {
+  const row = useRef<HTMLLIElement>(null);
+  useEffect(() => {
+    row.current?.scrollIntoView({ block: 'center' });
+    row.current?.focus({ preventScroll: true });
+  }, [chosen]);
   return (
     <ol class="plan">
       {steps.slice(0, 200).map((step, i) => (
-        <li key={i}>
+        <li key={i} {...(chosen === `${step.file}:${step.line}` ? { ref: row, class: 'on', tabIndex: -1 } : {})}>
           <b>{inline(step.name)}</b> <span class="muted">{inline(step.kind)}</span> {step.model && <span class="place">{inline(step.model)}</span>}{' '}
           {step.at_most && step.at_most.text !== '1' && <span class="muted">×{step.at_most.text}</span>} <span class="place muted">{place(step)}</span>
           {step.notes.map((note) => (
@@ -201,7 +200,7 @@ function PlanSteps({ steps }: { steps: PlanStep[] }) {
               {brief(note, 200)}
             </p>
           ))}
-          {step.steps.length > 0 && <PlanSteps steps={step.steps} />}
+          {step.steps.length > 0 && <PlanSteps steps={step.steps} chosen={chosen} />}
         </li>
       ))}
     </ol>

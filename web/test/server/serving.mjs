@@ -62,8 +62,8 @@ export async function startServer({ provider, args = [], folder = flows }) {
     assert.ok(status === 200 || status === 201, text);
     return json.run;
   };
-  server.addKey = (name, scopes) => {
-    const made = spawnSync(binary(), ['keys', 'add', name, '--scope', scopes, '--store', store], { env, encoding: 'utf8' });
+  server.addKey = (name, scopes, more = []) => {
+    const made = spawnSync(binary(), ['keys', 'add', name, '--scope', scopes, ...more, '--store', store], { env, encoding: 'utf8' });
     const key = `${made.stdout}\n${made.stderr}`.match(/\btrefoil_[A-Za-z0-9_-]+/)?.[0];
     assert.ok(key, made.stdout + made.stderr);
     return key;

@@ -10,11 +10,6 @@ use crate::args::TargetArgs;
 use crate::loading::{load_target, print_warnings};
 use crate::{exit, output, overwrite_guard};
 
-/// Maximum number of boxes in an SVG. More are unreadable, and the layout takes ever longer.
-const SVG_BOXES: usize = 300;
-/// Maximum number of arrows in an SVG: an arrow needs a place in every row that it crosses.
-const SVG_ARROWS: usize = 500;
-
 /// Draw a workflow
 #[derive(Args)]
 pub struct GraphCommandArgs {
@@ -44,6 +39,7 @@ impl GraphCommandArgs {
         match (&self.format, self.ending()) {
             (Some(format), _) => format,
             (None, Some("svg")) => "svg",
+            (None, Some("json")) => "json",
             (None, Some("dot" | "gv")) => "dot",
             (None, _) => "mermaid",
         }
@@ -57,7 +53,7 @@ impl GraphCommandArgs {
     /// The ending of a file that is none of the formats: a picture in another format would be expected.
     fn unknown_ending(&self) -> Option<&str> {
         let ending = self.ending()?;
-        let known = ["svg", "dot", "gv", "mmd", "mermaid", "md", "txt"];
+        let known = ["svg", "json", "dot", "gv", "mmd", "mermaid", "md", "txt"];
         if self.format.is_none() && !known.contains(&ending) { Some(ending) } else { None }
     }
 }
@@ -76,12 +72,7 @@ pub fn run(args: &GraphCommandArgs) -> Result<u8, u8> {
         GraphDirectionArg::Down => trefoil::graph::ArrowDirection::Down,
         GraphDirectionArg::Right => trefoil::graph::ArrowDirection::Right,
     };
-    let (boxes, arrows) = (drawn.nodes.len(), drawn.edges.len());
-    let too_many = match args.format() {
-        "svg" if boxes > SVG_BOXES => Some(format!("{boxes} boxes, but `svg` can draw at most {SVG_BOXES}")),
-        "svg" if arrows > SVG_ARROWS => Some(format!("{arrows} arrows, but `svg` can draw at most {SVG_ARROWS}")),
-        _ => None,
-    };
+    let too_many = if ["svg", "json"].contains(&args.format()) { drawn.check_size().err() } else { None };
     if let Some(why) = too_many {
         let help = "use `--format mermaid` or `--format dot`, which have no limit";
         return Err(output::report_not_started(&format!("the graph has {why}"), Some(help)));

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
+use crate::http::Request;
 use crate::scene::{CHAIN, Process, Scene, chain, eventually};
 
 /// How a flow stands.
@@ -53,6 +54,27 @@ fn an_edit_that_does_not_load_changes_nothing_until_it_is_repaired() {
                 && result(&server, &format!("original {n} {}", chance())).as_str().unwrap().ends_with("now")
         });
     }
+}
+
+#[test]
+fn a_file_is_saved_over_the_api_only_with_the_option() {
+    let scene = Scene::new();
+    let server = scene.serve(&[]);
+    assert_eq!(server.get("/api/v1/me").json()["edit"], false);
+    let file = server.get("/api/v1/flows/main/files").is(200).json()["files"][0].clone();
+    let put = |text: &str| {
+        let body = json!({ "text": text, "version": file["version"] });
+        let post = Request::post(&format!("/api/v1/files/{}", file["path"].as_str().unwrap()), &body);
+        Request { method: "PUT".to_owned(), ..post }
+    };
+    put("mine").send(server.address).unwrap().fails(403, "EDIT_NOT_ALLOWED");
+    drop(server);
+    let server = scene.serve(&["--edit"]);
+    assert_eq!(server.get("/api/v1/me").json()["edit"], true);
+    let saved = put(&CHAIN.replace("slowly now", "slowly saved")).send(server.address).unwrap().is(200).json();
+    assert_eq!(saved["flows"][0]["flow"], "main", "{saved}");
+    assert_eq!(result(&server, "saved"), "third second first saved slowly saved");
+    put("mine").send(server.address).unwrap().fails(409, "FILE_CHANGED");
 }
 
 /// Another text each time, because every prompt of a test is different.

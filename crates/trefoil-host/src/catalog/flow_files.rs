@@ -1,6 +1,6 @@
 //! The files of the flows that are offered, for people who edit them without being on this machine.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -74,19 +74,36 @@ impl CatalogSnapshot {
     }
 }
 
-/// How a text of a run compares with the file from which it came. It is only looked at if one of these flows uses it: what a store says
-/// of a run must not make other files readable. Returns its path below the folder, too.
-pub fn compare_with_disk(
-    place: Option<&Path>,
-    text: &str,
-    folder: &FolderFiles,
-    flows: &[Arc<CatalogFlow>],
-) -> (Option<String>, DiskState) {
-    let Some(path) = place.and_then(|place| folder.path_below(place)) else { return (None, DiskState::Elsewhere) };
-    match folder.compare_text(&path, text) {
-        DiskState::Elsewhere => (None, DiskState::Elsewhere),
-        DiskState::Gone => (Some(path), DiskState::Gone),
-        found if flows.iter().any(|offered| offered.uses_file(folder, &path)) => (Some(path), found),
-        _ => (None, DiskState::Elsewhere),
+/// The files below a folder that some flows use. Only these are looked at for a run: what a store says of it must not make other files
+/// readable.
+#[derive(Debug)]
+pub struct UsedFiles {
+    folder: FolderFiles,
+    paths: BTreeSet<String>,
+}
+
+impl UsedFiles {
+    /// Those of these flows.
+    pub fn of_flows(folder: FolderFiles, flows: &[Arc<CatalogFlow>]) -> Self {
+        let mut paths = BTreeSet::new();
+        for offered in flows {
+            if offered.is_from_disk() {
+                paths.extend(offered.loaded_texts().keys().filter_map(|file| folder.path_below(file)));
+            }
+        }
+        Self { folder, paths }
+    }
+
+    /// How a text of a run compares with the file from which it came, and the path of that file below the folder.
+    pub fn compare_with_disk(&self, place: Option<&Path>, text: &str) -> (Option<String>, DiskState) {
+        let Some(path) = place.and_then(|place| self.folder.path_below(place)) else {
+            return (None, DiskState::Elsewhere);
+        };
+        match self.folder.compare_text(&path, text) {
+            DiskState::Elsewhere => (None, DiskState::Elsewhere),
+            DiskState::Gone => (Some(path), DiskState::Gone),
+            found if self.paths.contains(&path) => (Some(path), found),
+            _ => (None, DiskState::Elsewhere),
+        }
     }
 }

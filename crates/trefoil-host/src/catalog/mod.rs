@@ -25,7 +25,7 @@ use trefoil_runtime::locks::lock;
 use crate::engine::Engine;
 use loading::{CatalogProject, FoundProject, LoadingFlows, find_unreadable};
 
-pub use flow_files::{FlowFile, compare_with_disk};
+pub use flow_files::{FlowFile, UsedFiles};
 pub use notices::{CatalogNotice, CatalogWatch};
 
 /// The accuracy of the times of files, and some more.

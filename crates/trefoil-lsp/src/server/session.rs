@@ -85,7 +85,7 @@ pub struct RequestPosition {
 
 impl EditorSession {
     /// The session of a client that is not on this machine, about the files below a folder. The client has no say in which folder
-    /// that is, and gets nothing of stores, settings and commands of this machine.
+    /// that is, and gets nothing of stores and terminals of this machine.
     pub fn for_folder(folder: FolderFiles) -> Self {
         let real = folder.real_folder().to_owned();
         let mut session = Self::default();

@@ -1,7 +1,7 @@
 //! A client that is not on this machine: it sees the files below one folder, by their paths in it, and nothing else.
 
 use std::path::Path;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -155,6 +155,10 @@ fn files_are_named_by_their_paths_below_the_folder() {
     let rename = client.ask("textDocument/rename", rename);
     let changed: Vec<&String> = rename["result"]["changes"].as_object().unwrap().keys().collect();
     assert!(changed.iter().any(|uri| *uri == "file:///agents/child.yaml"), "{rename}");
+    let mut taken = at("file:///parent.yaml", 3, 10);
+    taken["newName"] = json!("helper");
+    let refused = client.ask("textDocument/rename", taken);
+    assert_eq!(refused["error"]["message"], "`helper` is already used in parent.yaml:5", "{refused}");
     for (method, params) in [
         ("textDocument/documentLink", json!({ "textDocument": { "uri": "file:///parent.yaml" } })),
         ("textDocument/documentSymbol", json!({ "textDocument": { "uri": "file:///parent.yaml" } })),
@@ -237,9 +241,9 @@ fn no_action_creates_a_file_and_the_session_ends_with_its_client() {
     drop(to_server);
     let until = Instant::now() + LIMIT;
     while Instant::now() < until {
-        match answers.recv_timeout(Duration::from_millis(100)) {
-            Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => return,
-            Ok(_) | Err(_) => {}
+        let answer = answers.recv_timeout(Duration::from_millis(100));
+        if matches!(answer, Err(RecvTimeoutError::Disconnected)) {
+            return;
         }
     }
     panic!("the server goes on without its client");

@@ -27,7 +27,7 @@ pub struct SaveBody {
 
 /// A file that was saved.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct SavedFile {
+pub struct FileSaveResult {
     /// Its path below the folder that is served.
     pub path: String,
     /// The version of the new text.
@@ -50,13 +50,13 @@ pub struct SavedFlowChecks {
 /// nothing is written, and the answer has its text now (`current`).
 #[utoipa::path(put, path = "/api/v1/files/{path}", tag = "files", request_body = SaveBody,
     params(("path" = String, Path, description = "The path below the folder that is served; it may have `/`")),
-    responses((status = 200, body = SavedFile), (status = 409, body = Problem, description = "The file has changed since it was read, or cannot be written")))]
+    responses((status = 200, body = FileSaveResult), (status = 409, body = Problem, description = "The file has changed since it was read, or cannot be written")))]
 pub async fn save_file(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path(path): Path<String>,
     JsonBody(body): JsonBody<SaveBody>,
-) -> ApiResult<JsonResponse<SavedFile>> {
+) -> ApiResult<JsonResponse<FileSaveResult>> {
     caller.require_scope(KeyScope::Admin)?;
     if !state.options.writes_files {
         let detail = "this server does not write files";
@@ -68,7 +68,7 @@ pub async fn save_file(
     Ok(JsonResponse(state.local.blocking_work().perform_work(save).await??))
 }
 
-fn save_text(state: &ServerState, caller: &Caller, path: String, body: &SaveBody) -> ApiResult<SavedFile> {
+fn save_text(state: &ServerState, caller: &Caller, path: String, body: &SaveBody) -> ApiResult<FileSaveResult> {
     let folder = state.served_files()?;
     let mut users = find_users(state, caller, &folder, &path);
     if users.is_empty() {
@@ -90,7 +90,7 @@ fn save_text(state: &ServerState, caller: &Caller, path: String, body: &SaveBody
             flows.push(SavedFlowChecks { flow, checks: FlowChecks::from_flow(offered, &served) });
         }
     }
-    Ok(SavedFile { path, version, flows })
+    Ok(FileSaveResult { path, version, flows })
 }
 
 /// The names of the flows that use a file, and that the caller may use.

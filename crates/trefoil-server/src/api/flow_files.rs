@@ -1,15 +1,13 @@
 //! The files of flows and of runs, so that a page can edit them. Paths are never those of this machine.
 
-use std::sync::Arc;
-
 use axum::Extension;
 use axum::Json as JsonResponse;
 use axum::extract::{Path, State};
 use serde::Serialize;
-use trefoil_host::catalog::{CatalogFlow, compare_with_disk};
+use trefoil_host::catalog::UsedFiles;
 use trefoil_host::durable::StoredRun;
 use trefoil_project::bundle::{StoredFile, read_stored_files};
-use trefoil_project::folder_files::{DiskState, FolderFiles};
+use trefoil_project::folder_files::DiskState;
 use utoipa::ToSchema;
 
 use crate::access::{Caller, KeyScope};
@@ -120,15 +118,15 @@ pub async fn run_files(
         let stored = StoredRun::read_run(&**shared.store(), &record.run).await?;
         let (program, loaded) = (&stored.started.program, stored.flow.loaded_target());
         let files = read_stored_files(&**shared.store(), &stored.started.run, program, loaded).await?;
-        let folder = shared.served_files()?;
-        let files = files.into_iter().map(|file| run_file(file, &folder, &flows)).collect();
+        let used = UsedFiles::of_flows(shared.served_files()?, &flows);
+        let files = files.into_iter().map(|file| run_file(file, &used)).collect();
         Ok::<_, Problem>(RunFileList { files })
     };
     Ok(JsonResponse(state.local.blocking_work().perform_reading(read).await??))
 }
 
-fn run_file(file: StoredFile, folder: &FolderFiles, flows: &[Arc<CatalogFlow>]) -> RunFileText {
-    let (disk_path, state) = compare_with_disk(file.place.as_deref(), &file.text, folder, flows);
+fn run_file(file: StoredFile, used: &UsedFiles) -> RunFileText {
+    let (disk_path, state) = used.compare_with_disk(file.place.as_deref(), &file.text);
     let (on_disk, now) = match state {
         DiskState::Same(now) => (FileOnDisk::Same, Some(now)),
         DiskState::Changed(now) => (FileOnDisk::Changed, Some(now)),

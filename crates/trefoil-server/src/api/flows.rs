@@ -224,7 +224,7 @@ pub struct GraphQuery {
 }
 
 /// The graph of a flow.
-#[utoipa::path(get, path = "/api/v1/flows/{flow}/graph", tag = "flows", params(("flow" = String, Path), ("format" = Option<String>, Query, description = "`svg` (the default), `mermaid`, `dot`")), responses((status = 200, content((String = "image/svg+xml"), (String = "text/plain")))))]
+#[utoipa::path(get, path = "/api/v1/flows/{flow}/graph", tag = "flows", params(("flow" = String, Path), ("format" = Option<String>, Query, description = "`svg` (the default), `mermaid`, `dot`, `json`: with positions, as in a trace")), responses((status = 200, content((String = "image/svg+xml"), (String = "text/plain")))))]
 pub async fn flow_graph(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,
@@ -239,8 +239,20 @@ pub async fn flow_graph(
         let problem = Problem::bad_request(format!("there is no format `{wanted}`"));
         return Err(problem.with_help(format!("the formats are `{}`", known.join("`, `"))));
     };
-    let draw = move || write(&offered.flow.draw_graph());
-    let text = state.local.blocking_work().perform_work(draw).await?;
-    let content_type = if wanted == "svg" { "image/svg+xml" } else { "text/plain; charset=utf-8" };
+    let is_placed = ["svg", "json"].contains(&wanted);
+    let draw = move || {
+        let picture = offered.flow.draw_graph();
+        if is_placed && let Err(why) = picture.check_size() {
+            return Err(Problem::bad_request(format!("the graph has {why}"))
+                .with_help("the formats `mermaid` and `dot` have no limit"));
+        }
+        Ok(write(&picture))
+    };
+    let text = state.local.blocking_work().perform_work(draw).await??;
+    let content_type = match wanted {
+        "svg" => "image/svg+xml",
+        "json" => "application/json",
+        _ => "text/plain; charset=utf-8",
+    };
     Ok(([(header::CONTENT_TYPE, content_type)], text).into_response())
 }

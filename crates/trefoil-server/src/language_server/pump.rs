@@ -25,6 +25,10 @@ const PING: Duration = Duration::from_secs(20);
 const SILENCE: Duration = Duration::from_secs(70);
 /// A session without a message of its client ends after this time.
 const IDLE: Duration = Duration::from_secs(30 * 60);
+/// Time between two looks at whether the flows were loaded again.
+const WATCH: Duration = Duration::from_millis(500);
+/// What an editor sends when files have changed.
+const FILES_CHANGED: &str = r#"{"jsonrpc":"2.0","method":"workspace/didChangeWatchedFiles","params":{"changes":[]}}"#;
 /// How long the last frame may take.
 const GRACE: Duration = Duration::from_secs(5);
 /// The most messages that wait for the server, or for the client.
@@ -68,10 +72,11 @@ impl SessionEnd {
     }
 }
 
-/// A text that waits for the server. Its length counts until it is taken.
+/// A text that waits for the server.
 struct QueuedText {
     text: Utf8Bytes,
-    _room: OwnedSemaphorePermit,
+    /// Its length counts until it is taken. `None`: it does not come from the client.
+    _room: Option<OwnedSemaphorePermit>,
 }
 
 struct QueuedTexts(mpsc::Receiver<QueuedText>);
@@ -111,7 +116,8 @@ impl SocketSession {
         });
         let (mut writer, mut reader) = socket.split();
         let end = tokio::select! {
-            end = read_texts(&mut reader, to_server, state.options.body_limit) => end,
+            end = read_texts(&mut reader, &to_server, state.options.body_limit) => end,
+            () = report_edits(&state, &to_server) => SessionEnd::Left,
             end = write_texts(&mut writer, &mut for_client), if started.is_ok() => end,
             () = poll_fn(|context| open.poll_revoked(context)) => SessionEnd::Revoked,
             () = state.phase.wait_phase(ServingPhase::Draining) => SessionEnd::Stopping,
@@ -127,7 +133,7 @@ impl SocketSession {
 
 async fn read_texts(
     reader: &mut SplitStream<WebSocket>,
-    to_server: mpsc::Sender<QueuedText>,
+    to_server: &mpsc::Sender<QueuedText>,
     limit: usize,
 ) -> SessionEnd {
     let limit = u32::try_from(limit).unwrap_or(u32::MAX);
@@ -147,8 +153,26 @@ async fn read_texts(
         last_text = Instant::now();
         let bytes = u32::try_from(text.len()).unwrap_or(u32::MAX).clamp(1, limit);
         let Ok(room) = room.clone().acquire_many_owned(bytes).await else { return SessionEnd::Left };
-        if to_server.send(QueuedText { text, _room: room }).await.is_err() {
+        if to_server.send(QueuedText { text, _room: Some(room) }).await.is_err() {
             return SessionEnd::Left;
+        }
+    }
+}
+
+/// Tells the server when files of the folder have changed, as an editor does that watches them. A browser cannot. Returns when the server
+/// has ended.
+async fn report_edits(state: &AppState, to_server: &mpsc::Sender<QueuedText>) {
+    let mut known = state.flows();
+    loop {
+        tokio::time::sleep(WATCH).await;
+        let now = state.flows();
+        if Arc::ptr_eq(&known, &now) {
+            continue;
+        }
+        known = now;
+        let text = Utf8Bytes::from_static(FILES_CHANGED);
+        if to_server.send(QueuedText { text, _room: None }).await.is_err() {
+            return;
         }
     }
 }

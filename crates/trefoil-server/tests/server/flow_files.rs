@@ -56,10 +56,22 @@ async fn a_run_has_the_files_with_which_it_started_and_says_what_became_of_them(
     std::fs::remove_file(folder.path().join("parent.yaml")).unwrap();
     let files = list_files(&server, &run).await;
     assert_eq!((&files[0]["on_disk"], &files[1]["on_disk"]), (&json!("changed"), &json!("gone")));
-    assert_eq!(files[0]["text"], CHILD, "the run keeps its text");
+    assert_eq!((&files[0]["text"], &files[1]["entry"]), (&json!(CHILD), &json!(true)), "the run keeps its files");
     assert!(files[0]["current_text"].as_str().unwrap().contains("goodbye"), "{}", files[0]);
     let place = folder.path().display().to_string();
     assert!(!json!(files).to_string().contains(&place), "the place of the folder is shown");
+
+    // What no flow uses any more is not read for a run, whatever its store says.
+    std::fs::write(folder.path().join("parent.yaml"), PARENT.replace("ref: child", "ref: other")).unwrap();
+    std::fs::write(folder.path().join("agents/other.yaml"), CHILD.replace("id: child", "id: other")).unwrap();
+    std::fs::remove_file(folder.path().join("agents/child.yaml")).unwrap();
+    let catalog = server.state.catalog.clone();
+    tokio::task::spawn_blocking(move || catalog.current_snapshot()).await.unwrap();
+    assert_eq!(short(&list_files(&server, &run).await[0]), "agents/child.yaml false gone agents/child.yaml");
+    std::fs::write(folder.path().join("agents/child.yaml"), "notes: none of these flows").unwrap();
+    let files = list_files(&server, &run).await;
+    assert_eq!(short(&files[0]), "agents/child.yaml false elsewhere -", "{files:?}");
+    assert!(!json!(files).to_string().contains("none of these"), "{files:?}");
 
     // The paths are those that a fork accepts.
     let edit = json!({ "files": { "agents/child.yaml": CHILD.replace("hello", "thanks") }, "dry_run": true });

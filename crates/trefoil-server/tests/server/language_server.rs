@@ -149,6 +149,14 @@ async fn a_page_gets_diagnostics_completion_and_hover() {
     assert_eq!(definition["result"][0]["uri"], "file:///child.yaml", "{definition}");
     assert!(!found.to_string().contains(&folder.path().display().to_string()), "{found}");
 
+    // The page need not say that it has saved another file.
+    let file = server.api("GET", "/flows/child/files").await.json()["files"][0].clone();
+    let body = json!({ "text": CHILD.replace(", {{nobody}}", ""), "version": file["version"] });
+    let saved = server.send(server.request("PUT", "/api/v1/files/child.yaml").body(body.to_string())).await;
+    assert_eq!(saved.status, 200, "{}", saved.text);
+    let found = socket.wait_message(is_of_child).await;
+    assert!(!found["params"]["diagnostics"].to_string().contains("nobody"), "{found}");
+
     let outside = json!({ "textDocument": { "uri": "file:///../x.yaml" }, "position": { "line": 0, "character": 0 } });
     let refused = socket.ask(4, "textDocument/hover", outside).await;
     assert_eq!(refused["error"]["code"], -32602, "{refused}");

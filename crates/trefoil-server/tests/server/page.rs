@@ -56,12 +56,13 @@ async fn a_caller_learns_what_it_may_do() {
     assert_eq!(server.api("GET", "/me").await.status, 401);
     let key = server.add_key(&[KeyScope::Read, KeyScope::Answer], &["echo"]).await;
     let me = server.send(server.request("GET", "/api/v1/me").header("authorization", key)).await.json();
-    let expected = json!({ "name": "test", "needs_key": true, "scopes": ["read", "answer"], "flows": ["echo"], "all_runs": false });
+    let expected = json!({ "name": "test", "needs_key": true, "scopes": ["read", "answer"], "flows": ["echo"],
+        "all_runs": false, "edit": false });
     assert_eq!(me, expected);
     let open = TestServer::start().await;
     let me = open.api("GET", "/me").await.json();
     let all = ["read", "run", "answer", "admin"];
-    assert_eq!(me, json!({ "name": "local", "needs_key": false, "scopes": all, "all_runs": true }));
+    assert_eq!(me, json!({ "name": "local", "needs_key": false, "scopes": all, "all_runs": true, "edit": false }));
 }
 
 /// The frames of a stream: name, id, data.

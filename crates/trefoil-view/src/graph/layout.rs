@@ -3,9 +3,11 @@
 //! Uses `dagre` for layering. It does not support titles of frames, so each frame gets an invisible box for its title,
 //! placed above the first boxes in the frame.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use dagre::graph::{Graph as Layered, GraphOptions};
 use dagre::layout::types::LabelPos;
-use dagre::{EdgeLabel, LayoutOptions, NodeLabel, RankDir};
+use dagre::{EdgeLabel, LayoutOptions, NodeLabel, RankDir, Ranker};
 
 use super::{ArrowDirection, BoxShape, GraphBox, GraphFrame, GraphPicture};
 
@@ -52,8 +54,38 @@ pub(crate) struct GraphLayout {
     pub edges: Vec<ArrowPath>,
 }
 
+/// More boxes than this are ranked by a rougher and much faster method: 1,000 boxes with 3,300 arrows take 1 second instead of 13.
+const FINELY_RANKED: usize = 150;
+/// How many layouts of large graphs are remembered.
+const REMEMBERED: usize = 8;
+
+/// Layouts of large graphs, the last one used last: the trace of a run is asked for again and again.
+static KNOWN: Mutex<Vec<(GraphPicture, Arc<GraphLayout>)>> = Mutex::new(Vec::new());
+
+/// The layout of a graph. That of a large one is remembered.
+pub(crate) fn find_layout(graph: &GraphPicture) -> Arc<GraphLayout> {
+    if graph.nodes.len() <= FINELY_RANKED {
+        return Arc::new(compute_layout(graph));
+    }
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(position) = known.iter().position(|(picture, _)| picture == graph) {
+        let found = known.remove(position);
+        let layout = found.1.clone();
+        known.push(found);
+        return layout;
+    }
+    drop(known);
+    let layout = Arc::new(compute_layout(graph));
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if known.len() >= REMEMBERED {
+        known.remove(0);
+    }
+    known.push((graph.clone(), layout.clone()));
+    layout
+}
+
 /// Lays a graph out.
-pub(crate) fn compute_layout(graph: &GraphPicture) -> GraphLayout {
+fn compute_layout(graph: &GraphPicture) -> GraphLayout {
     let mut layered: Layered<NodeLabel, EdgeLabel> =
         Layered::with_options(GraphOptions { directed: true, multigraph: true, compound: true });
     let filled = find_filled_frames(graph);
@@ -103,6 +135,7 @@ pub(crate) fn compute_layout(graph: &GraphPicture) -> GraphLayout {
             nodesep: if down || graph.clusters.is_empty() { 36.0 } else { 64.0 },
             edgesep: 18.0,
             ranksep: 40.0,
+            ranker: if graph.nodes.len() > FINELY_RANKED { Ranker::TightTree } else { Ranker::NetworkSimplex },
             marginx: MARGIN,
             marginy: MARGIN,
             // Of two layouts with equally many crossings, prefer the one closer to the manifest's order.

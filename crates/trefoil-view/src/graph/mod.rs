@@ -5,6 +5,7 @@
 
 mod builder;
 mod dot;
+pub(crate) mod json;
 pub(crate) mod layout;
 mod mermaid;
 mod svg;
@@ -13,6 +14,7 @@ use trefoil_ir::Program;
 use trefoil_syntax::{Location, SourceFiles};
 
 pub use dot::write_dot;
+pub use json::write_json;
 pub use mermaid::write_mermaid;
 pub use svg::write_svg;
 
@@ -31,6 +33,29 @@ pub struct GraphPicture {
     pub edges: Vec<GraphArrow>,
     /// The direction of the arrows.
     pub direction: ArrowDirection,
+}
+
+/// The most boxes that are drawn. Their layout takes about two seconds.
+const MOST_BOXES: usize = 4_000;
+/// The most arrows that are drawn.
+const MOST_ARROWS: usize = 5_000;
+
+impl GraphPicture {
+    /// Whether the graph can be drawn with positions.
+    ///
+    /// # Errors
+    ///
+    /// What it has too many of.
+    pub fn check_size(&self) -> Result<(), String> {
+        let (boxes, arrows) = (self.nodes.len(), self.edges.len());
+        if boxes > MOST_BOXES {
+            return Err(format!("{boxes} boxes, and at most {MOST_BOXES} can be drawn"));
+        }
+        if arrows > MOST_ARROWS {
+            return Err(format!("{arrows} arrows, and at most {MOST_ARROWS} can be drawn"));
+        }
+        Ok(())
+    }
 }
 
 /// The direction of the arrows.
@@ -140,4 +165,5 @@ pub fn draw_graph(program: &Program, files: &SourceFiles) -> GraphPicture {
 pub type GraphWriter = fn(&GraphPicture) -> String;
 
 /// Every format by name. A new one is one file and one line here.
-pub const FORMATS: &[(&str, GraphWriter)] = &[("mermaid", write_mermaid), ("dot", write_dot), ("svg", write_svg)];
+pub const FORMATS: &[(&str, GraphWriter)] =
+    &[("mermaid", write_mermaid), ("dot", write_dot), ("svg", write_svg), ("json", write_json)];

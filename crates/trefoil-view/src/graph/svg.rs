@@ -3,12 +3,12 @@
 
 use std::fmt::Write as _;
 
-use super::layout::{ArrowPath, GraphLayout, LEADING, LayoutBox, SMALL, TITLE, compute_layout, heading_lines};
+use super::layout::{ArrowPath, GraphLayout, LEADING, LayoutBox, SMALL, TITLE, find_layout, heading_lines};
 use super::{ArrowDirection, ArrowMeaning, BoxShape, GraphBox, GraphFrame, GraphPicture};
 
 /// The graph as an SVG document.
 pub fn write_svg(graph: &GraphPicture) -> String {
-    let placed = compute_layout(graph);
+    let placed = &*find_layout(graph);
     let mut out = String::new();
     let (width, height) = (placed.width.ceil(), placed.height.ceil());
     let _ = writeln!(

@@ -1,12 +1,12 @@
 //! The graph of the program in a trace, with positions, so that a page can draw it without a layout; and which box or
 //! frame shows each step.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use trefoil_machine::key::{KeyPart, parse_key_parts};
 use trefoil_syntax::Location;
 
 use crate::graph::GraphPicture;
-use crate::graph::layout::{LayoutBox, compute_layout, heading_lines};
+use crate::graph::json::place_graph;
 use crate::run_view::StepView;
 
 /// The box and the frame that show each step, in the order of the steps.
@@ -75,65 +75,14 @@ pub(super) fn key_pattern(key: &str) -> String {
     out
 }
 
-/// Larger graphs would take longer to lay out than the run took, and are unreadable.
-const MOST_NODES: usize = 400;
-const MOST_EDGES: usize = 800;
-
-/// The graph as JSON; null if it is too large.
+/// The graph as JSON, with the steps that each box and frame shows; null if it is too large.
 pub(super) fn graph_json(graph: &GraphPicture, steps: &[&StepView], shown: &StepShapes) -> Value {
-    if graph.nodes.len() > MOST_NODES || graph.edges.len() > MOST_EDGES {
+    if graph.check_size().is_err() {
         return Value::Null;
     }
-    let placed = compute_layout(graph);
-    let mut nodes = Vec::new();
-    for (i, (node, at)) in graph.nodes.iter().zip(&placed.nodes).enumerate() {
-        let (x, y) = corner(at);
-        nodes.push(json!({
-            "id": format!("n{i}"), "label": node.title, "kind": node.shape, "notes": node.notes,
-            "optional": node.optional, "x": x, "y": y, "width": round(at.width), "height": round(at.height),
-            "file": node.place.as_ref().map(|p| &p.file), "line": node.place.as_ref().map(|p| p.line), "frame": id('f', node.cluster),
-            "steps": key_patterns(steps, &shown.nodes, i),
-        }));
-    }
-    let mut frames = Vec::new();
-    for (i, (cluster, (at, title))) in graph.clusters.iter().zip(placed.clusters.iter().zip(&placed.titles)).enumerate()
-    {
-        if at.width <= 0.0 {
-            continue;
-        }
-        let (x, y) = corner(at);
-        frames.push(json!({
-            "id": format!("f{i}"), "label": cluster.title, "note": cluster.note, "x": x, "y": y,
-            "width": round(at.width), "height": round(at.height), "frame": id('f', cluster.parent),
-            "title_x": round(title.x), "title_y": round(title.y), "title_lines": heading_lines(cluster),
-            "steps": key_patterns(steps, &shown.frames, i),
-        }));
-    }
-    let mut edges = Vec::new();
-    for (edge, way) in graph.edges.iter().zip(&placed.edges) {
-        let points: Vec<(f64, f64)> = way.points.iter().map(|(x, y)| (round(*x), round(*y))).collect();
-        edges.push(json!({
-            "from": id('n', Some(edge.from)), "to": id('n', Some(edge.to)), "label": edge.label, "line": edge.line,
-            "points": points, "label_at": way.label.map(|(x, y)| (round(x), round(y))),
-        }));
-    }
-    json!({
-        "title": graph.title, "width": round(placed.width), "height": round(placed.height),
-        "nodes": nodes, "frames": frames, "edges": edges,
-    })
-}
-
-fn round(n: f64) -> f64 {
-    (n * 10.0).round() / 10.0
-}
-
-/// The upper left corner.
-fn corner(place: &LayoutBox) -> (f64, f64) {
-    (round(place.x - place.width / 2.0), round(place.y - place.height / 2.0))
-}
-
-fn id(letter: char, index: Option<usize>) -> Option<String> {
-    Some(format!("{letter}{}", index?))
+    let of_nodes = |index| key_patterns(steps, &shown.nodes, index);
+    let of_frames = |index| key_patterns(steps, &shown.frames, index);
+    place_graph(graph, &of_nodes, &of_frames)
 }
 
 /// The patterns of the keys of the steps that a box or frame shows.
