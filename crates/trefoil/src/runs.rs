@@ -4,8 +4,8 @@
 //! cancels runs of any process.
 
 pub use trefoil_host::durable::{
-    FileChange, FileDiff, LastRun, PromptedRun, RunDiff, RunSide, StartDiff, StepDiff, StepSide, StoredRun, caller_in,
-    compare_runs, last_of, last_with, target_of, verify_run,
+    FileDiff, FileDifference, LastRun, PromptedRun, RunDiff, RunSide, StartDiff, StepDiff, StepSide, StoredRun,
+    caller_in, compare_runs, last_of, last_with, target_of, verify_run,
 };
 pub use trefoil_host::reuse::{
     EditPreview, EditedRun, NewResults, ReuseRequest, StepDecisions, asked_again, preview_edit, preview_fork,

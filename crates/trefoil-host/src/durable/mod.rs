@@ -34,6 +34,6 @@ pub use prompt_values::{LastRun, PromptedRun, caller_in, last_of, last_with, spe
 pub use replay::verify_run;
 pub(crate) use replay::{last_state, prepared_program, reading_ports};
 pub use run_outcome::{read_outcome, stop_reason, suspension_reason};
-pub use start_diff::{FileChange, FileDiff, StartDiff};
+pub use start_diff::{FileDiff, FileDifference, StartDiff};
 pub(crate) use stored_run::FlowCache;
 pub use stored_run::StoredRun;

@@ -26,14 +26,14 @@ pub struct FileDiff {
     /// Its path in the second run; in the first one, if only that has it.
     pub path: String,
     /// Which of the runs has it.
-    pub change: FileChange,
+    pub change: FileDifference,
     /// The differences between its texts.
     pub words: WordDiff,
 }
 
 /// Which of two runs has a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FileChange {
+pub enum FileDifference {
     /// Only the second one.
     Added,
     /// Only the first one.
@@ -42,7 +42,7 @@ pub enum FileChange {
     Changed,
 }
 
-impl FileChange {
+impl FileDifference {
     /// Its name in output.
     pub fn name(self) -> &'static str {
         match self {
@@ -87,9 +87,9 @@ async fn compare_files(store: &dyn Store, a: &RunStart, b: &RunStart) -> Result<
             continue;
         }
         let change = match (before, now) {
-            (None, _) => FileChange::Added,
-            (_, None) => FileChange::Removed,
-            _ => FileChange::Changed,
+            (None, _) => FileDifference::Added,
+            (_, None) => FileDifference::Removed,
+            _ => FileDifference::Changed,
         };
         let (mut texts, mut path) = ([String::new(), String::new()], "");
         for (text, (run, file)) in texts.iter_mut().zip([(&a.run, before), (&b.run, now)]) {

@@ -10,5 +10,5 @@ mod step_spending;
 
 pub use flow_versions::{FlowVersion, list_versions};
 pub use prompt_versions::{PromptHistory, PromptVersion};
-pub use run_reading::{HistoryLimits, RunHistory, read_history};
+pub use run_reading::{HistoryLimits, RecentRuns, read_history};
 pub use step_spending::{DearestCall, StepSpending};

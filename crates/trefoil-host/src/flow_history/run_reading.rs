@@ -29,7 +29,7 @@ impl Default for HistoryLimits {
 
 /// Many runs, and what their steps used.
 #[derive(Debug, Default)]
-pub struct RunHistory {
+pub struct RecentRuns {
     /// The runs, newest first, with what called runs have used.
     pub records: Vec<Record>,
     /// Whether there are older ones that match.
@@ -59,9 +59,9 @@ pub async fn read_history(
     accepts: &(dyn Fn(&Record) -> bool + Send + Sync),
     limits: HistoryLimits,
     wants_prompts: bool,
-) -> StoreResult<RunHistory> {
+) -> StoreResult<RecentRuns> {
     let page = store.list_runs(filter, None, limits.records).await?;
-    let mut history = RunHistory { has_more: page.next.is_some(), ..RunHistory::default() };
+    let mut history = RecentRuns { has_more: page.next.is_some(), ..RecentRuns::default() };
     for record in page.runs {
         if accepts(&record) {
             history.records.push(with_called_usage(store, record).await?);

@@ -4,7 +4,7 @@ use axum::Extension;
 use axum::Json as JsonResponse;
 use axum::extract::{Path, Query, State};
 use serde::{Deserialize, Serialize};
-use trefoil_host::flow_history::{HistoryLimits, RunHistory, list_versions, read_history};
+use trefoil_host::flow_history::{HistoryLimits, RecentRuns, list_versions, read_history};
 use trefoil_store::{Record, RunFilter};
 use utoipa::{IntoParams, ToSchema};
 
@@ -59,7 +59,7 @@ async fn read_visible(
     caller: &Caller,
     flow: Option<&str>,
     query: &HistoryQuery,
-) -> ApiResult<RunHistory> {
+) -> ApiResult<RecentRuns> {
     let since = query.since.as_deref().map(|since| parse_time("since", since)).transpose()?;
     let mut filter = RunFilter { flow: flow.map(str::to_owned), since, ..RunFilter::default() };
     limit_to_caller(&mut filter, caller);

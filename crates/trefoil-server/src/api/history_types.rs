@@ -1,7 +1,7 @@
 //! What the API says of many runs.
 
 use serde::Serialize;
-use trefoil_host::flow_history::{FlowVersion, PromptHistory, PromptVersion, RunHistory, StepSpending};
+use trefoil_host::flow_history::{FlowVersion, PromptHistory, PromptVersion, RecentRuns, StepSpending};
 use trefoil_runtime::Usage;
 use trefoil_store::{Record, Status};
 use trefoil_view::trace::rfc3339_ms;
@@ -31,8 +31,8 @@ pub struct HistoryReading {
     pub entries: u64,
 }
 
-impl From<&RunHistory> for HistoryReading {
-    fn from(history: &RunHistory) -> Self {
+impl From<&RecentRuns> for HistoryReading {
+    fn from(history: &RecentRuns) -> Self {
         Self {
             runs: history.records.len(),
             more: history.has_more,
@@ -113,7 +113,7 @@ impl From<&StepSpending> for StepCost {
 }
 
 /// The first steps of a history: the most expensive.
-pub fn step_costs(history: &RunHistory) -> Vec<StepCost> {
+pub fn step_costs(history: &RecentRuns) -> Vec<StepCost> {
     history.steps.iter().take(STEPS).map(StepCost::from).collect()
 }
 
