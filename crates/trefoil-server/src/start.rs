@@ -214,7 +214,7 @@ pub fn hash_text(text: &str) -> String {
 }
 
 /// The limits of a run.
-fn run_limits(asked: RunLimitsRequest) -> ApiResult<RunLimits> {
+pub fn run_limits(asked: RunLimitsRequest) -> ApiResult<RunLimits> {
     let mut limits = RunLimits { calls: asked.calls, ..RunLimits::NONE };
     if let Some(usd) = asked.cost_usd {
         if !(usd.is_finite() && usd > 0.0 && usd <= 1e9) {

@@ -55,10 +55,20 @@ export interface ListedQuestion extends Question {
   labels?: Record<string, string>;
 }
 
+/** What a run stopped before, because somebody has to allow it. */
+export interface StoppedBefore {
+  step?: string | null;
+  code: string;
+  message: string;
+  text: string;
+  rerun?: string[];
+  raise?: { calls?: number | null; cost_micro?: number | null };
+}
+
 export interface RunDetail extends RunSummary {
   result?: unknown;
   waiting?: Question[];
-  stopped?: { step?: string | null; code: string; message: string; text: string };
+  stopped?: StoppedBefore;
 }
 
 export interface FlowSummary {

@@ -9,6 +9,7 @@ import type { RunStore } from '../server/run.ts';
 import type { RunDetail, RunSummary } from '../server/types.ts';
 import type { StepDetail } from '../source/types.ts';
 import { brief } from '../text.ts';
+import { AllowPanel } from './allow.tsx';
 import { CostText, Failed, Twice } from './common.tsx';
 import { ForkPanel } from './fork.tsx';
 
@@ -17,6 +18,7 @@ export function RunActions({ store }: { store: RunStore }) {
   const busy = useSignal(false);
   const forks = useSignal(false);
   const resumeKey = useRef(newRequestKey());
+  const asked = useRef('{}');
   const run = store.detail.value;
   if (!run) return null;
   const ended = isEnd(run.status);
@@ -32,9 +34,11 @@ export function RunActions({ store }: { store: RunStore }) {
     }
     busy.value = false;
   };
-  const resume = () =>
+  const resume = (allowed: Record<string, unknown> = {}) =>
     act(async () => {
-      const summary = await ask<RunSummary>(`${store.path}/resume`, { method: 'POST', headers: { 'idempotency-key': resumeKey.current } });
+      const text = JSON.stringify(allowed);
+      if (asked.current !== text) [asked.current, resumeKey.current] = [text, newRequestKey()];
+      const summary = await ask<RunSummary>(`${store.path}/resume`, { method: 'POST', body: allowed, headers: { 'idempotency-key': resumeKey.current } });
       resumeKey.current = newRequestKey();
       return summary;
     });
@@ -54,6 +58,7 @@ export function RunActions({ store }: { store: RunStore }) {
   const canFork = run.status === 'completed' || run.status === 'failed' || run.status === 'cancelled';
   return (
     <>
+      {run.stopped && !ended && <AllowPanel stopped={run.stopped} busy={busy.value} resume={(allowed) => void resume(allowed)} />}
       <div class="actions">
         {store.connection.value === 'live' && (
           <span class="live" title={ended ? 'More of it comes' : 'Changes are shown as they happen'}>

@@ -2,7 +2,6 @@
 
 import { useEffect, useMemo } from 'preact/hooks';
 import { App } from '../parts/app.tsx';
-import { Ticks } from '../parts/status.tsx';
 import { linksOf, setLinks } from '../links.ts';
 import { Problem } from '../server/api.ts';
 import { isEnd } from '../server/ends.ts';
@@ -94,11 +93,6 @@ function RunNext({ store }: { store: RunStore }) {
           ))}
           {questions.length > 20 && <p class="muted">and {questions.length - 20} more, in the list of questions</p>}
         </div>
-      )}
-      {detail?.stopped && !over && (
-        <p class="stopped" dir="auto">
-          <b>Waiting:</b> <Ticks text={brief(detail.stopped.text, 700)} />
-        </p>
       )}
       <RunActions store={store} />
     </section>

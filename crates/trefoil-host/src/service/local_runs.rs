@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use serde_json::Value as Json;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
+use trefoil_machine::RunLimits;
+use trefoil_machine::journal::RunSpec;
 use trefoil_project::error::{Error, Result, RunFailure};
 use trefoil_runtime::locks::lock;
 use trefoil_runtime::{CancelSwitch, RunOutcome};
@@ -21,6 +23,15 @@ use crate::worker::WorkerEngines;
 
 /// How long runs may take to stop normally after they were interrupted.
 const GRACE: Duration = Duration::from_secs(10);
+
+/// What somebody allows a run that is continued.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ResumePermission {
+    /// The steps whose tools and commands may run again although that may not be safe; `*`: those of all steps.
+    pub rerun: Vec<String>,
+    /// Its limits from now on; what is not set stays as it is.
+    pub limits: RunLimits,
+}
 
 /// The runs that this process has started, as far as they are in progress here.
 pub struct LocalRuns {
@@ -122,16 +133,25 @@ impl LocalRuns {
         self.adopt_run(ready.start_accepted(input)?, permit).await
     }
 
-    /// Continues a run of the store here, without repeating what it has paid for. If this process is busy, or stops, a worker
-    /// continues it.
+    /// Continues a run of the store here, without repeating what it has paid for, with what somebody allows it now. If this process is
+    /// busy, or stops, a worker continues it.
     ///
     /// # Errors
     ///
     /// [`Error::Store`] if it has ended or another process has it; [`Error::NotStarted`] with everything that is missing.
-    pub async fn resume_run(self: &Arc<Self>, engines: &WorkerEngines, run: &str) -> Result<StartedRun> {
+    pub async fn resume_run(
+        self: &Arc<Self>,
+        engines: &WorkerEngines,
+        run: &str,
+        permission: &ResumePermission,
+    ) -> Result<StartedRun> {
         let permit = self.wait_permit().await;
         let (engine, stored) = engines.for_stored_run(run).await?;
-        let ready = engine.as_begun(&stored).ready_again(&stored, &[]).await?;
+        let engine = match permission.limits {
+            RunLimits::NONE => engine,
+            limits => engine.run_spec(RunSpec { limits, ..RunSpec::NONE }),
+        };
+        let ready = engine.as_begun(&stored).ready_again(&stored, &permission.rerun).await?;
         self.adopt_run(ready.resume_run(run).await?, permit).await
     }
 

@@ -11,6 +11,6 @@ mod unnoted_ends;
 pub use answer_text::AnswerText;
 pub use blocking_work::{BlockingWork, is_large_value};
 pub use feed::{FeedEvent, FeedReader, RunFeeds};
-pub use local_runs::{HeldRun, LocalRuns, StartedRun};
+pub use local_runs::{HeldRun, LocalRuns, ResumePermission, StartedRun};
 pub use run_ends::RunEndWatch;
 pub(crate) use unnoted_ends::UnnotedEnds;

@@ -9,8 +9,10 @@ use axum::response::{IntoResponse as _, Response};
 use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use trefoil_host::service::ResumePermission;
 use trefoil_host::stored_runs::{DeletionRefusal, earlier_answer, plan_deletion, post_answer, waiting_steps};
 use trefoil_host::{AnswerRefusal, RunCancellation};
+use trefoil_machine::RunLimits;
 use trefoil_machine::event::{AwaitedActivity, QuestionClosure};
 use trefoil_machine::step_path::{RunPath, find_steps};
 use trefoil_project::Error;
@@ -19,9 +21,10 @@ use utoipa::ToSchema;
 
 use super::keyed_request::KeyedRequest;
 use super::types::RunSummary;
-use crate::access::{Caller, KeyScope};
+use crate::access::{Caller, KeyScope, StartAllowance};
 use crate::problem::{ApiResult, Problem};
 use crate::request_body::JsonBody;
+use crate::start::{RunLimitsRequest, run_limits};
 use crate::state::AppState;
 
 /// An answer to a question, or a decision about a step whose outcome is unknown.
@@ -171,20 +174,59 @@ pub async fn end_run(state: &AppState, run: &str, has_ended: bool) -> ApiResult<
     }
 }
 
-/// Continues a run that has failed, was interrupted, or was answered. Nothing that it has paid for is repeated.
+/// What a run may do from now on. Absent: nothing else than before.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ResumeBody {
+    /// Allow the tools and commands of these steps to run again even if that may not be safe; `*`: of all steps.
+    #[serde(default)]
+    pub rerun: Vec<String>,
+    /// The most model calls of the run.
+    #[serde(default)]
+    pub max_calls: Option<u64>,
+    /// The most that the run may cost, in US dollars.
+    #[serde(default)]
+    pub max_cost: Option<f64>,
+}
+
+async fn admit_changed(
+    state: &AppState,
+    caller: &Caller,
+    record: &Record,
+    limits: RunLimits,
+) -> ApiResult<StartAllowance> {
+    let allowance = state.gate.admit_resume(caller, record).await?;
+    if allowance.is_budgeted() && limits.cost_micro.is_some() {
+        // What the run may cost was taken from the budget of a day when it started.
+        let detail = "a budget of the day holds for the run, so its limit of cost cannot be changed";
+        return Err(
+            Problem::new_conflict("BUDGETED_RUN", detail).with_help("fork it, with a higher limit (`max_cost`)")
+        );
+    }
+    Ok(allowance)
+}
+
+/// Continues a run that has failed, was interrupted, or was answered, or that stopped before what `rerun` or a limit now allows. Nothing that
+/// it has paid for is repeated.
 #[utoipa::path(post, path = "/api/v1/runs/{run}/resume", tag = "runs", params(("run" = String, Path),
-    ("Idempotency-Key" = Option<String>, Header, description = "The same key again: the run is continued once")),
+    ("Idempotency-Key" = Option<String>, Header, description = "The same key again: the run is continued once")), request_body = ResumeBody,
     responses((status = 202, description = "It goes on", body = RunSummary), (status = 200, description = "It had completed: there is nothing to continue", body = RunSummary), (status = 409, body = Problem, description = "It does not fit how things stand"), (status = 410, body = Problem, description = "The store has removed the content of the run"), (status = 422, body = Problem, description = "It cannot run, or is not accepted")))]
 pub async fn resume_run(
     State(state): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path(run): Path<String>,
     headers: HeaderMap,
+    JsonBody(body): JsonBody<ResumeBody>,
 ) -> ApiResult<Response> {
     caller.require_scope(KeyScope::Run)?;
     let record = state.find_startable_run(&caller, &run).await?;
     let had_completed = record.status == Status::Completed;
-    let asked = json!(["resume", record.run]);
+    let limits = run_limits(RunLimitsRequest { calls: body.max_calls, cost_usd: body.max_cost })?;
+    let permission = ResumePermission { rerun: body.rerun, limits };
+    let asked = match permission == ResumePermission::default() {
+        true => json!(["resume", record.run]),
+        false => json!(["resume", record.run, permission.rerun, limits.calls, limits.cost_micro]),
+    };
     let mut request = KeyedRequest::read_request(&state, &caller, &headers, &asked).await?;
     let was_resumed = match &request {
         Some(request) => request.was_resumed(&state).await?,
@@ -194,12 +236,12 @@ pub async fn resume_run(
         // Others under the same limits wait until the run is claimed.
         let _allowance = match had_completed {
             true => None,
-            false => Some(state.gate.admit_resume(&caller, &record).await?),
+            false => Some(admit_changed(&state, &caller, &record, limits).await?),
         };
         if let Some(request) = &mut request {
             request.note_request(&state, &record.run).await?;
         }
-        let resumed = state.local.resume_run(&state.engines, &record.run).await?;
+        let resumed = state.local.resume_run(&state.engines, &record.run, &permission).await?;
         if let Some(request) = &request {
             request.await_resumed(&state, resumed).await?;
         }

@@ -15,4 +15,5 @@ mod openai_requests;
 mod openai_streams;
 mod page;
 mod repeated_requests;
+mod resume_permissions;
 mod test_server;

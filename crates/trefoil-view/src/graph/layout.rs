@@ -150,6 +150,26 @@ fn compute_layout(graph: &GraphPicture) -> GraphLayout {
     placed
 }
 
+/// How many layers of boxes all arrows cross together, if each box is in its earliest possible layer.
+pub(super) fn crossed_layers(graph: &GraphPicture) -> usize {
+    let mut layers = vec![0_usize; graph.nodes.len()];
+    let mut forward: Vec<(usize, usize)> = Vec::new();
+    for edge in &graph.edges {
+        if edge.from < edge.to {
+            forward.push((edge.from, edge.to));
+        }
+    }
+    forward.sort_unstable();
+    for (from, to) in forward {
+        let next = layers.get(from).copied().unwrap_or(0) + 1;
+        if let Some(layer) = layers.get_mut(to) {
+            *layer = next.max(*layer);
+        }
+    }
+    let layer_of = |node: usize| layers.get(node).copied().unwrap_or(0);
+    graph.edges.iter().map(|edge| layer_of(edge.to).abs_diff(layer_of(edge.from)).max(1)).sum()
+}
+
 /// The weight of each arrow. The arrow that determines the earliest layer of a box outweighs those that leave the box,
 /// so that every box is in its earliest possible layer.
 fn critical(graph: &GraphPicture) -> Vec<i32> {

@@ -37,6 +37,8 @@ pub struct GraphPicture {
 
 /// The most boxes that are drawn. Their layout takes about two seconds.
 const MOST_BOXES: usize = 4_000;
+/// The most layers that all arrows cross together: a layout has a bend of each arrow in each of them.
+const MOST_CROSSED: usize = 10_000;
 /// The most arrows that are drawn.
 const MOST_ARROWS: usize = 5_000;
 
@@ -53,6 +55,12 @@ impl GraphPicture {
         }
         if arrows > MOST_ARROWS {
             return Err(format!("{arrows} arrows, and at most {MOST_ARROWS} can be drawn"));
+        }
+        let crossed = layout::crossed_layers(self);
+        if crossed > MOST_CROSSED {
+            return Err(format!(
+                "arrows that cross {crossed} layers of boxes, and at most {MOST_CROSSED} can be drawn"
+            ));
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 use trefoil_machine::event::{AwaitedActivity, QuestionClosure};
 use trefoil_machine::receipt::DisplayedReceipt;
+use trefoil_machine::{Key, RunLimits};
 use trefoil_runtime::RunError;
 
 /// What a run waits for. Empty: it does not wait.
@@ -62,7 +63,15 @@ impl OpenWait {
         if let Some(why) = &self.stopped {
             let (step, code, message) = (&why.key, &why.code, &why.message);
             let text = why.stopped_before();
-            members.insert("stopped".to_owned(), json!({"step": step, "code": code, "message": message, "text": text}));
+            let mut stopped = json!({"step": step, "code": code, "message": message, "text": text});
+            let repeated: Vec<&Key> = why.repeated_steps().collect();
+            if !repeated.is_empty() {
+                stopped["rerun"] = json!(repeated);
+            }
+            if let Some(RunLimits { calls, tokens: _, cost_micro }) = why.raise {
+                stopped["raise"] = json!({"calls": calls, "cost_micro": cost_micro});
+            }
+            members.insert("stopped".to_owned(), stopped);
         }
     }
 }

@@ -130,7 +130,7 @@ fn a_picture_of_too_many_arrows_is_refused() {
         ),
     );
     let ran = in_time("the picture", || folder.trefoil(&["graph", "g.yaml", "--format", "svg"]));
-    ran.silent(2).says(&["at most 500", "mermaid"]);
+    ran.silent(2).says(&["at most 10000", "mermaid"]);
     in_time("the picture", || folder.trefoil(&["graph", "g.yaml", "--format", "dot"])).exits(0);
 }
 

@@ -79,9 +79,20 @@ fn the_policy_knows_exactly_this_script_and_this_style() {
     );
 }
 
+/// A text without its parts between two marks.
+fn without(text: &str, from: &str, to: &str) -> String {
+    let (mut left, mut rest) = (String::new(), text);
+    while let Some((before, after)) = rest.split_once(from) {
+        left.push_str(before);
+        rest = after.split_once(to).unwrap().1;
+    }
+    left + rest
+}
+
 #[test]
 fn the_page_loads_nothing() {
-    let page = TEMPLATE.to_ascii_lowercase();
+    // The script loads nothing because the policy forbids it: it contains the parser of Markdown, which knows these words.
+    let page = without(&without(TEMPLATE, "<script>", "</script>"), "<!--", "-->").to_ascii_lowercase();
     for word in ["src=", "href=\"", "@import", "<link", "<iframe", "<base", "onload=", "onerror=", "https://"] {
         assert!(!page.contains(word), "the page has `{word}`");
     }
