@@ -242,7 +242,10 @@ test('a fork says before the click what is kept, what runs again and what it cos
   await panel.getByLabel('Limit in dollars').fill('');
   assert.equal(provider.calls, called, 'a preview calls nothing');
   await panel.getByRole('button', { name: /Start the new run/ }).click();
-  await tab.waitForFunction((old) => !location.hash.includes(old) && document.querySelector('.title')?.textContent?.includes('completed'), run);
+  await tab.waitForFunction((old) => !location.hash.includes(old), run);
+  // The page may still show the end of the run before.
+  await ended(new URL(tab.url()).hash.split('/')[2]);
+  await tab.waitForFunction(() => document.querySelector('.title')?.textContent?.includes('completed'));
   assert.equal(provider.calls, called + 1);
   assert.match(await tab.locator('.actions').innerText(), new RegExp(`reuses ${run.slice(0, 6)}`));
   assert.equal((await server.api(`/runs/${run}/trace`)).text, traceBefore);

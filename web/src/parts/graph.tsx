@@ -230,7 +230,7 @@ function Canvas({ state, graph }: { state: State; graph: Drawn }) {
             {(graph.edges ?? []).filter((e) => seen(bounds(e))).map((e, i) => (
               <path
                 key={`${e.from} ${e.to} ${i}`}
-                class={`edge ${e.line ?? 'then'}${states.has(e.from) && states.has(e.to) ? '' : ' idle'}`}
+                class={`edge ${e.line ?? 'then'}${state.chosenNode || (states.has(e.from) && states.has(e.to)) ? '' : ' idle'}`}
                 d={curve(e.points)}
                 marker-end={e.line === 'failure' ? 'url(#tip-failure)' : 'url(#tip)'}
               />
@@ -245,6 +245,7 @@ function Canvas({ state, graph }: { state: State; graph: Drawn }) {
                 small={small}
                 selected={selected.value === n.id}
                 cursor={cursor.value === n.id}
+                plain={state.chosenNode !== null}
                 choose={choose}
                 seen={(id) => (cursor.value = id)}
               />

@@ -20,14 +20,14 @@ export function Tools({ state, heat, most, zoom, fit }: ToolsProps) {
   const moment = state.moment.value;
   return (
     <div class="tools">
-      <div class="chips" role="group" aria-label="Colours show">
+      {!state.chosenNode && <div class="chips" role="group" aria-label="Colours show">
         <button type="button" aria-pressed={!heat} onClick={() => (state.heat.value = false)}>
           Status
         </button>
         <button type="button" aria-pressed={heat} onClick={() => (state.heat.value = true)}>
           Time
         </button>
-      </div>
+      </div>}
       {heat && (
         <span class="scale" aria-label={`Colours from 0 to ${duration(most)}`} role="img">
           <span>0</span>

@@ -13,11 +13,13 @@ interface NodeProps {
   small: boolean;
   selected: boolean;
   cursor: boolean;
+  /** There is no run: a box is what it is, and can be chosen. */
+  plain: boolean;
   choose: (id: string) => void;
   seen: (id: string) => void;
 }
 
-export function Node({ node, at, most, heat, small, selected, cursor, choose, seen }: NodeProps) {
+export function Node({ node, at, most, heat, small, selected, cursor, plain, choose, seen }: NodeProps) {
   const { x, y, width, height } = node;
   const [cx, cy] = [x + width / 2, y + height / 2];
   const outer = node.kind === 'start' || node.kind === 'end';
@@ -34,8 +36,10 @@ export function Node({ node, at, most, heat, small, selected, cursor, choose, se
   // What is drawn comes first, as it is drawn: a name that is spoken finds its node.
   const said = outer
     ? `${[called, ...notes].join(' ')}, ${node.kind} of the workflow`
+    : plain
+    ? `${[called, ...notes].join(' ')}, ${brief(node.kind, 20)}`
     : `${[called, ...notes, badge].filter(Boolean).join(' ')}, ${brief(node.kind, 20)}, ${WORDS[mixed ? 'mixed' : at.status] ?? at.status}${at.runs > 1 ? `, ${several(at.runs, 'run')}` : ''}`;
-  const classes = `node k-${/^[a-z]+$/.test(node.kind) ? node.kind : 'other'} s-${outer ? 'outer' : at.status}${mixed ? ' mixed' : ''}${heat ? ` h-${warmth}` : ''}${selected ? ' selected' : ''}${node.optional ? ' optional' : ''}`;
+  const classes = `node k-${/^[a-z]+$/.test(node.kind) ? node.kind : 'other'} s-${outer ? 'outer' : plain ? 'plain' : at.status}${mixed ? ' mixed' : ''}${heat ? ` h-${warmth}` : ''}${selected ? ' selected' : ''}${node.optional ? ' optional' : ''}`;
   const rx = outer ? height / 2 : node.kind === 'agent' || node.kind === 'human' ? 8 : 3;
   return (
     <g
@@ -47,7 +51,7 @@ export function Node({ node, at, most, heat, small, selected, cursor, choose, se
       data-node={node.id}
       aria-label={said}
       aria-pressed={selected}
-      aria-disabled={at.runs === 0 ? true : undefined}
+      aria-disabled={(plain ? outer : at.runs === 0) ? true : undefined}
       onClick={() => choose(node.id)}
       onFocus={() => seen(node.id)}
       onKeyDown={(e) => {

@@ -32,7 +32,7 @@ export function FlowView({ route }: ViewProps) {
   const flow = useSignal<FlowDetail | null>(null);
   const checks = useSignal<Checks | null>(null);
   const plan = useSignal<Plan | null>(null);
-  const chosen = useSignal<string | null>(null);
+  const chosen = useSignal<PlanStep | null>(null);
   const runs = useSignal<RunSummary[] | null>(null);
   const failed = useSignal<unknown>(null);
   const now = useNow(1_000);
@@ -81,7 +81,7 @@ export function FlowView({ route }: ViewProps) {
       )}
       <section class="block" aria-label="Graph">
         <h2>Graph</h2>
-        <FlowGraph flow={name} choose={(file, line) => (chosen.value = `${file}:${line}`)} />
+        <FlowGraph flow={name} choose={(file, line) => (chosen.value = planStep(plan.value?.steps ?? [], file, line))} />
       </section>
       {checks.value && <ChecksPart checks={checks.value} />}
       {plan.value && <PlanPart plan={plan.value} chosen={chosen.value} />}
@@ -138,7 +138,17 @@ function ChecksPart({ checks }: { checks: Checks }) {
   );
 }
 
-function PlanPart({ plan, chosen }: { plan: Plan; chosen: string | null }) {
+/** The step of the plan at a place, or the one around it. */
+function planStep(steps: PlanStep[], file: string, line: number): PlanStep | null {
+  let found: PlanStep | null = null;
+  for (const step of steps) {
+    const inner = planStep(step.steps, file, line);
+    for (const one of [step, inner]) if (one?.file === file && (one.line ?? 0) <= line && (one.line ?? 0) >= (found?.line ?? 0)) found = one;
+  }
+  return found;
+}
+
+function PlanPart({ plan, chosen }: { plan: Plan; chosen: PlanStep | null }) {
   const { cost, calls } = plan;
   return (
     <section class="block">
@@ -183,7 +193,7 @@ function PlanPart({ plan, chosen }: { plan: Plan; chosen: string | null }) {
   );
 }
 
-function PlanSteps({ steps, chosen }: { steps: PlanStep[]; chosen: string | null }) {
+function PlanSteps({ steps, chosen }: { steps: PlanStep[]; chosen: PlanStep | null }) {
   const row = useRef<HTMLLIElement>(null);
   useEffect(() => {
     row.current?.scrollIntoView({ block: 'center' });
@@ -192,7 +202,7 @@ function PlanSteps({ steps, chosen }: { steps: PlanStep[]; chosen: string | null
   return (
     <ol class="plan">
       {steps.slice(0, 200).map((step, i) => (
-        <li key={i} {...(chosen === `${step.file}:${step.line}` ? { ref: row, class: 'on', tabIndex: -1 } : {})}>
+        <li key={i} {...(chosen === step ? { ref: row, class: 'on', tabIndex: -1 } : {})}>
           <b>{inline(step.name)}</b> <span class="muted">{inline(step.kind)}</span> {step.model && <span class="place">{inline(step.model)}</span>}{' '}
           {step.at_most && step.at_most.text !== '1' && <span class="muted">×{step.at_most.text}</span>} <span class="place muted">{place(step)}</span>
           {step.notes.map((note) => (
