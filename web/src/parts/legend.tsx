@@ -1,5 +1,6 @@
 // What every sign means, and which keys there are. Opened by `?` or a button.
 
+import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { Sign } from './status.tsx';
 
@@ -43,30 +44,38 @@ const KEYS: [string, string][] = [
 
 export function LegendButton() {
   const dialog = useRef<HTMLDialogElement>(null);
+  // Closed, nothing of it is in the page.
+  const isOpen = useSignal(false);
+  const show = () => {
+    isOpen.value = true;
+  };
+  useEffect(() => {
+    if (isOpen.value) dialog.current?.showModal();
+  }, [isOpen.value]);
   useEffect(() => {
     const key = (e: KeyboardEvent) => {
       const on = e.target as HTMLElement | null;
       if (e.key !== '?' || e.ctrlKey || e.metaKey || e.altKey || on?.closest('input, textarea, select, [contenteditable]')) return;
       e.preventDefault();
-      if (dialog.current?.open) dialog.current.close();
-      else dialog.current?.showModal();
+      if (isOpen.peek()) dialog.current?.close();
+      else show();
     };
     addEventListener('keydown', key);
     return () => removeEventListener('keydown', key);
   }, []);
   return (
     <>
-      <button type="button" class="quiet help-of" aria-label="What the signs mean" title="What the signs mean (?)" onClick={() => dialog.current?.showModal()}>
+      <button type="button" class="quiet help-of" aria-label="What the signs mean" title="What the signs mean (?)" onClick={show}>
         ?
       </button>
-      <LegendDialog dialog={dialog} />
+      {isOpen.value && <LegendDialog dialog={dialog} closed={() => (isOpen.value = false)} />}
     </>
   );
 }
 
-function LegendDialog({ dialog }: { dialog: { current: HTMLDialogElement | null } }) {
+function LegendDialog({ dialog, closed }: { dialog: { current: HTMLDialogElement | null }; closed: () => void }) {
   return (
-    <dialog ref={dialog} class="signs" aria-label="Signs and keys" onClick={(e) => e.target === dialog.current && dialog.current?.close()}>
+    <dialog ref={dialog} class="signs" aria-label="Signs and keys" onClose={closed} onClick={(e) => e.target === dialog.current && dialog.current?.close()}>
       <div>
         <h2>
           Signs and keys

@@ -30,6 +30,8 @@ export class RunStore {
   readonly failed = signal<unknown>(null);
   #source: LiveSource | null = null;
   #after: string | null = null;
+  /** Text that came before there was a trace to put it into. */
+  readonly #early: { key: string; text: string; first: boolean }[] = [];
   #status = '';
   /** Whether the run has ended, and all of it is here. */
   #isWhole = false;
@@ -172,7 +174,10 @@ export class RunStore {
       return 'none';
     }
     if (frame.event === 'text') {
-      this.#source?.hear(data as { key: string; text: string; first: boolean });
+      const heard = data as { key: string; text: string; first: boolean };
+      // What had arrived before somebody looked comes before the trace.
+      if (this.#source) this.#source.hear(heard);
+      else this.#early.push(heard);
       return 'text';
     }
     if (frame.id !== null) this.#after = frame.id;
@@ -186,6 +191,7 @@ export class RunStore {
 
   async #open(trace: Trace) {
     this.#source = new LiveSource(trace);
+    for (const heard of this.#early.splice(0)) this.#source.hear(heard);
     const state = await State.open(this.#source);
     this.#prepare(state);
     this.state.peek()?.close();

@@ -23,11 +23,11 @@ pub fn write_svg(graph: &GraphPicture) -> String {
             frame(place, &mut out);
         }
     }
-    lines(graph, &placed, &mut out);
+    lines(graph, placed, &mut out);
     for (node, place) in graph.nodes.iter().zip(&placed.nodes) {
         boxed(node, place, &mut out);
     }
-    labels(graph, &placed, &mut out);
+    labels(graph, placed, &mut out);
     for (cluster, (place, title)) in graph.clusters.iter().zip(placed.clusters.iter().zip(&placed.titles)) {
         if place.width > 0.0 {
             heading(cluster, title, &mut out);
