@@ -34,7 +34,16 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const startStory = () => server.run('story', { topic: 'otters' }, { wait_seconds: 20 });
+/** A run of the flow as the tests begin with it: the server may still have what a test before has saved. */
+async function startStory() {
+  for (let i = 0; ; i++) {
+    const run = await server.run('story', { topic: 'otters' }, { wait_seconds: 20 });
+    const { json } = await server.api(`/runs/${run}/files`);
+    if (json.files[0].text === BEGUN) return run;
+    assert.ok(i < 100, 'the server does not read the file again');
+    await new Promise((done) => setTimeout(done, 200));
+  }
+}
 const open = (t, view, options) => openTab(t, browser, server.url, view, options);
 const openEditor = async (t, run, options) => {
   const tab = await open(t, `#/edit/${run}`, options);
@@ -90,6 +99,34 @@ test('an edit shows its prompt, what it costs, and goes on as a new run', async 
   assert.equal(readFileSync(file(), 'utf8'), BEGUN, 'a run of an edit writes no file');
 });
 
+test('what is typed fast arrives as it is typed', async (t) => {
+  const run = await startStory();
+  const tab = await openEditor(t, run, { allow: /422|inline/ });
+  await editor(tab).locator('.cm-line', { hasText: 'instruction: Write a story.' }).click();
+  await tab.keyboard.press('End');
+  await tab.keyboard.type(' Make it short, and let nobody die in it.', { delay: 0 });
+  await editor(tab).locator('.cm-line', { hasText: 'instruction: Write a story. Make it short, and let nobody die in it.' }).waitFor();
+  for (let i = 0; i < 12; i++) await tab.keyboard.press('Backspace');
+  const left = '      instruction: Write a story. Make it short, and let nobody die in it.'.slice(0, -12);
+  await tab.waitForFunction((text) => [...document.querySelector('.editor').shadowRoot.querySelectorAll('.cm-line')].some((line) => line.textContent === text), left);
+  assert.equal(await editor(tab).locator('.cm-line').first().textContent(), BEGUN.split('\n')[0]);
+});
+
+test('an edit of an edit is saved into the file that was edited first', async (t) => {
+  t.after(() => writeFileSync(file(), BEGUN));
+  const run = await startStory();
+  const files = { 'story.yaml': BEGUN.replace('A story about', 'A tale about') };
+  const { json } = await server.api(`/runs/${run}/fork`, { body: { files } });
+  await ended(json.run);
+  const tab = await openEditor(t, json.run);
+  await tab.getByText('The file in the folder is another one.').waitFor();
+  await tab.getByRole('button', { name: 'Keep mine' }).click();
+  await tab.getByRole('button', { name: 'Keep mine' }).click();
+  await tab.getByRole('button', { name: 'Save', exact: true }).click();
+  await tab.getByText('Saved. The check').waitFor();
+  assert.match(readFileSync(file(), 'utf8'), /A tale about/);
+});
+
 test('one step is tried alone, within its limit, and its answer is not paid again', async (t) => {
   const run = await startStory();
   const tab = await openEditor(t, run);
@@ -98,7 +135,7 @@ test('one step is tried alone, within its limit, and its answer is not paid agai
   const calls = provider.calls;
   await tab.getByRole('button', { name: 'Try this step (at most 1 model call)' }).click();
   await tab.getByText('Answer to <Two stories about otters>.').first().waitFor();
-  await tab.getByText('Kept: a run of this edit does not pay for it again.').waitFor();
+  await tab.getByText('Kept: a run of this edit, from here, does not pay for it again.').waitFor();
   assert.equal(provider.calls, calls + 1);
   // The second step has the new answer in its prompt, before anybody has paid for that.
   await tab.getByRole('combobox', { name: 'Step' }).selectOption('editor');
@@ -128,7 +165,8 @@ test('a text with a mistake says so, and what it means stays that of the text be
 test('a file is saved where the server allows it, and never over a change from elsewhere', async (t) => {
   t.after(() => writeFileSync(file(), BEGUN));
   const run = await startStory();
-  const tab = await openEditor(t, run, { allow: /409/ });
+  const tab = await openEditor(t, run, { allow: /409|dialog/ });
+  tab.on('dialog', (dialog) => void dialog.accept());
   await change(tab, 'Write a story.', 'Write a good story.');
   await tab.keyboard.press('Control+s');
   await tab.getByText('Saved. The check').waitFor();
@@ -137,10 +175,21 @@ test('a file is saved where the server allows it, and never over a change from e
   writeFileSync(file(), elsewhere);
   await change(tab, 'Write a good story.', 'Write a bad story.');
   await tab.getByRole('button', { name: 'Save', exact: true }).click();
-  await tab.getByText('The file was not saved.').waitFor();
+  await tab.getByText('The file in the folder is another one.').waitFor();
+  assert.ok(await tab.getByRole('button', { name: 'Save', exact: true }).isDisabled(), 'a second click must not write over it');
+  await tab.keyboard.press('Control+s');
   assert.equal(readFileSync(file(), 'utf8'), elsewhere);
+  await tab.getByText('Show the text in the folder').click();
+  await tab.locator('.changed-file').getByText('Write what somebody else wants.').waitFor();
+  await tab.getByRole('button', { name: 'Use the text in the folder' }).click();
   await tab.getByRole('button', { name: 'Use the text in the folder' }).click();
   await editor(tab).getByText('Write what somebody else wants.').waitFor();
+  await tab.getByText('The file in the folder is another one.').waitFor({ state: 'detached' });
+  // An earlier run is opened: what is in the folder now is not written over by its text.
+  await tab.reload();
+  await editor(tab).waitFor();
+  await tab.getByText('The file in the folder is another one.').waitFor();
+  assert.ok(await tab.getByRole('button', { name: 'Save', exact: true }).isDisabled());
 });
 
 test('the editor is usable with a screen reader, by keyboard, and on a narrow screen', async (t) => {

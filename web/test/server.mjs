@@ -320,6 +320,18 @@ test('a fan-out is followed with few elements in the page', async (t) => {
   assert.match(await tab.locator('.all .row').first().innerText(), /300 parts/);
 });
 
+test('10,000 items are followed while they stream', { timeout: 400_000 }, async (t) => {
+  answers(t, () => ({ parts: ['B'], pause: 0 }));
+  const items = Array.from({ length: 10_000 }, (_, i) => `essay ${i}`);
+  const run = await server.run('grades', { message: JSON.stringify(items) }, { max_calls: items.length });
+  const tab = await open(t, `#/runs/${run}`);
+  await tab.locator('.all .row').first().waitFor();
+  await tab.waitForFunction(() => /completed|failed/.test(document.querySelector('.title')?.textContent ?? ''), null, { timeout: 300_000 });
+  assert.match(await tab.locator('.title').innerText(), /completed/);
+  await tab.waitForFunction(() => /10,000 parts/.test(document.querySelector('.all .row')?.textContent ?? ''), null, { timeout: 120_000 });
+  assert.ok((await tab.evaluate(() => document.querySelectorAll('*').length)) < 2_000);
+});
+
 test('flows show their graph, their findings, their plan and their runs', async (t) => {
   const tab = await open(t, '#/flows');
   await tab.getByRole('link', { name: 'story' }).click();

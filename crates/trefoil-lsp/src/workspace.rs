@@ -77,6 +77,10 @@ impl EditorWorkspace {
         }
         self.forget(&path);
     }
+    /// The bytes of all open buffers.
+    pub fn open_bytes(&self) -> usize {
+        self.buffers.values().map(|buffer| buffer.text.len()).sum()
+    }
     /// Closes a buffer, so that the file on disk is used again.
     pub fn close(&mut self, path: &Path) {
         self.buffers.remove(path);

@@ -450,9 +450,9 @@ pub struct Basis {
     /// No results of this step and of anything after it are reused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// Whether only this step is performed: the run is cancelled where it needs more than that and earlier results.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub only: bool,
+    /// The only step that is performed, by its name in this run: the run is cancelled where it needs more than that and earlier results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only: Option<String>,
     /// The same for these steps: earlier runs were to repeat them, and did not come to that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also_from: Vec<String>,

@@ -10,6 +10,7 @@ use trefoil_machine::event::QuestionClosure;
 use trefoil_project::input::INPUT_INVALID;
 use trefoil_project::{Error, FoundErrors};
 use trefoil_store::StoreError;
+use trefoil_syntax::FindingSeverity;
 use trefoil_template::read_json_bytes;
 use utoipa::ToSchema;
 
@@ -146,7 +147,9 @@ impl Problem {
     /// With findings about manifests, an input, or what a run lacks.
     fn with_findings(mut self, found: &FoundErrors) -> Self {
         self.errors = findings_json(found);
-        let first = found.found_diagnostics().first();
+        // A warning comes first if it is further up in the file, and is not why.
+        let all = found.found_diagnostics();
+        let first = all.iter().find(|one| one.severity == FindingSeverity::Error).or(all.first());
         if let Some(first) = first {
             self.help.clone_from(&first.help);
             self.detail = match found.found_diagnostics().len() {

@@ -20,6 +20,9 @@ export interface EditMeaning {
 /** Edits outlive the view, but not the page. */
 const kept = new Map<string, Map<string, string>>();
 
+/** The text of a file in the folder; none: it is not there. */
+export const diskText = (file: EditedFile): string | null => file.current_text ?? (file.on_disk === 'same' ? file.text : null);
+
 export class EditStore {
   readonly run: string;
   readonly files = signal<EditedFile[] | null>(null);
@@ -28,6 +31,10 @@ export class EditStore {
   /** The texts that somebody has typed. */
   readonly drafts;
   readonly meaning = signal<EditMeaning | null>(null);
+  /** Grows when texts are replaced by something else than typing. */
+  readonly replaced = signal(0);
+  /** Of each file, the version in the folder that somebody has seen: only that one is written over. */
+  readonly seen = signal<ReadonlyMap<string, string>>(new Map());
   /** The prompts of the run as it was. */
   readonly before = signal<InlineSource | null>(null);
   /** Why the texts as they are mean nothing; none: they do. */
@@ -57,7 +64,12 @@ export class EditStore {
     this.drafts = signal<ReadonlyMap<string, string>>(kept.get(run) ?? new Map());
   }
 
+  readonly #leave = (event: BeforeUnloadEvent) => {
+    if (this.isEdited.peek()) event.preventDefault();
+  };
+
   async open() {
+    addEventListener('beforeunload', this.#leave);
     try {
       const path = `/runs/${encodeURIComponent(this.run)}`;
       const signal = this.#gone.signal;
@@ -75,6 +87,7 @@ export class EditStore {
   }
 
   close() {
+    removeEventListener('beforeunload', this.#leave);
     this.#gone.abort();
     this.#turn.abort();
     clearTimeout(this.#timer);
@@ -97,6 +110,24 @@ export class EditStore {
   /** Takes all edits back. */
   revert() {
     for (const file of this.files.peek() ?? []) if (this.drafts.peek().has(file.path)) this.write(file.path, file.text);
+    this.replaced.value += 1;
+  }
+
+  /** Takes the text that is in the folder now. */
+  takeDisk(file: EditedFile) {
+    this.write(file.path, diskText(file) ?? file.text);
+    this.replaced.value += 1;
+    this.saw(file);
+  }
+
+  /** Somebody has seen what is in the folder now. */
+  saw(file: EditedFile) {
+    if (file.version !== undefined) this.seen.value = new Map(this.seen.peek()).set(file.path, file.version);
+  }
+
+  /** Whether a file is in the folder as somebody has seen it. */
+  isSeen(file: EditedFile): boolean {
+    return file.on_disk === 'same' || (file.version !== undefined && this.seen.value.get(file.path) === file.version);
   }
 
   /** The run whose results a new one reuses. */
@@ -171,6 +202,7 @@ export class EditStore {
     const path = (file.disk_path ?? file.path).split('/').map(encodeURIComponent).join('/');
     const saved = await ask<{ version: string; flows: FlowChecks[] }>(`/files/${path}`, { method: 'PUT', body: { text, version: file.version } });
     this.#know(file.path, { version: saved.version, current_text: text, on_disk: 'changed' });
+    this.seen.value = new Map(this.seen.peek()).set(file.path, saved.version);
     return saved.flows;
   }
 

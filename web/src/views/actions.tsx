@@ -8,8 +8,8 @@ import { address, go } from '../server/route.ts';
 import type { RunStore } from '../server/run.ts';
 import type { RunDetail, RunSummary } from '../server/types.ts';
 import type { StepDetail } from '../source/types.ts';
-import { brief } from '../text.ts';
-import { AllowPanel } from './allow.tsx';
+import { brief, inline } from '../text.ts';
+import { AllowPanel, RaiseLimit } from './allow.tsx';
 import { CostText, Failed, Twice } from './common.tsx';
 import { ForkPanel } from './fork.tsx';
 
@@ -59,6 +59,12 @@ export function RunActions({ store }: { store: RunStore }) {
   return (
     <>
       {run.stopped && !ended && <AllowPanel stopped={run.stopped} busy={busy.value} resume={(allowed) => void resume(allowed)} />}
+      {run.status === 'failed' && run.error?.code === 'BUDGET_EXCEEDED' && may('run') && <RaiseLimit busy={busy.value} resume={(allowed) => void resume(allowed)} />}
+      {run.status === 'cancelled' && run.labels?.try !== undefined && (
+        <p class="note tried-run">
+          One step was tried alone (<code>{inline(run.labels.try)}</code>): the run was ended after it, as wanted.
+        </p>
+      )}
       <div class="actions">
         {store.connection.value === 'live' && (
           <span class="live" title={ended ? 'More of it comes' : 'Changes are shown as they happen'}>

@@ -36,6 +36,29 @@ export function AllowPanel({ stopped, busy, resume }: AllowProps) {
   );
 }
 
+/** A run that failed at a limit: it goes on with another one. */
+export function RaiseLimit({ busy, resume }: Omit<AllowProps, 'stopped'>) {
+  const unit = useSignal<'max_calls' | 'max_cost'>('max_cost');
+  const most = useSignal('');
+  const value = Number(most.value);
+  return (
+    <form class="stopped buttons" onSubmit={(e) => (e.preventDefault(), value > 0 && resume({ [unit.value]: value }))}>
+      <b>It reached a limit.</b>
+      <label class="limit">
+        At most <input type="text" inputMode="decimal" value={most.value} onInput={(e) => (most.value = e.currentTarget.value)} />
+      </label>
+      <select aria-label="Of what" value={unit.value} onChange={(e) => (unit.value = e.currentTarget.value as 'max_calls' | 'max_cost')}>
+        <option value="max_cost">dollars</option>
+        <option value="max_calls">model calls</option>
+      </select>
+      <button type="submit" class="button primary" disabled={busy || !(value > 0)}>
+        Raise the limit and go on
+      </button>
+      <span class="muted">In all, with what it has used already.</span>
+    </form>
+  );
+}
+
 interface RaiseProps {
   unit: string;
   /** A limit that would be enough for what is known to be needed. */

@@ -35,6 +35,7 @@ export function Failed({ why, what }: { why: unknown; what?: string }) {
         </p>
       )}
       {why instanceof NoAnswer && <p class="help">Nothing is lost: the same can be sent again.</p>}
+      {problem?.errors?.length === 1 && place(problem.errors[0]!) && <span class="place"> {place(problem.errors[0]!)}</span>}
       {(problem?.errors?.length ?? 0) > 1 && <Findings all={problem?.errors ?? []} />}
     </div>
   );

@@ -63,9 +63,11 @@ export function EditorPane({ store, file, line, save }: PaneProps) {
       close();
     };
   }, [store, file.path]);
-  const text = store.textOf(file);
-  // Taken back, or replaced by that on the disk: not typed here.
-  useEffect(() => editor.current?.setText(text), [text]);
+  // Taken back, or replaced by that on the disk. What is typed is in the editor already, and may be further than what is drawn here.
+  const replaced = store.replaced.value;
+  useEffect(() => {
+    if (replaced > 0) editor.current?.setText(store.textOf(file));
+  }, [replaced]);
   return (
     <>
       <Failed why={failed.value} what="The editor cannot be loaded." />

@@ -6,13 +6,14 @@ import { address, go } from '../server/route.ts';
 import { several } from '../text.ts';
 import { Failed } from './common.tsx';
 import { ForkSteps, shortCost } from './kept.tsx';
+import { DollarLimit, dollarsOf } from './limit.tsx';
 
 export function EditResume({ store }: { store: EditStore }) {
   const busy = useSignal(false);
   const failed = useSignal<unknown>(null);
   const limit = useSignal('');
   const found = store.meaning.value?.fork;
-  const most = Number(limit.value) > 0 ? Number(limit.value) : null;
+  const most = dollarsOf(limit.value);
   const start = async () => {
     busy.value = true;
     failed.value = null;
@@ -36,12 +37,10 @@ export function EditResume({ store }: { store: EditStore }) {
       {found.up_to_date && <p>The edit changes no request: a run of it would keep everything.</p>}
       <Failed why={failed.value} what="There is no such run." />
       <p class="buttons">
-        <button type="button" class="button primary" disabled={busy.value || isOld} onClick={() => void start()}>
+        <button type="button" class="button primary" disabled={busy.value || isOld || Number.isNaN(most ?? 0)} onClick={() => void start()}>
           {busy.value ? 'Starts…' : `Resume with this edit (${shortCost(found, most)})`}
         </button>
-        <label class="limit">
-          Limit in dollars <input type="number" min="0" step="any" placeholder="none" value={limit.value} onInput={(e) => (limit.value = e.currentTarget.value)} />
-        </label>
+        <DollarLimit text={limit} />
         <span class="muted">A new run; the earlier one stays as it is.</span>
       </p>
     </section>

@@ -65,6 +65,11 @@ export function FlowView({ route }: ViewProps) {
         <a class="button" href={address(['flows', name, 'history'])}>
           Over many runs
         </a>
+        {runs.value?.[0] && (
+          <a class="button" href={address(['edit', runs.value[0].run])} title="Edit the files, with the data of the last run">
+            Edit…
+          </a>
+        )}
         {may('run') && one && one.state !== 'blocked' && (
           <a class="button primary" href={address(['start', name])}>
             Start

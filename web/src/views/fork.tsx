@@ -9,6 +9,7 @@ import type { ForkPreview, RunSummary } from '../server/types.ts';
 import { brief } from '../text.ts';
 import { Failed } from './common.tsx';
 import { ForkSteps, shortCost } from './kept.tsx';
+import { DollarLimit, dollarsOf } from './limit.tsx';
 
 interface ForkProps {
   run: string;
@@ -26,7 +27,7 @@ export function ForkPanel({ run, from, close }: ForkProps) {
   const path = `/runs/${encodeURIComponent(run)}/fork`;
   const limit = useSignal('');
   const body = from === null ? {} : { from };
-  const most = Number(limit.value) > 0 ? Number(limit.value) : null;
+  const most = dollarsOf(limit.value);
   useEffect(() => {
     const gone = new AbortController();
     ask<ForkPreview>(path, { method: 'POST', body: { ...body, dry_run: true }, signal: gone.signal }).then(
@@ -66,23 +67,10 @@ export function ForkPanel({ run, from, close }: ForkProps) {
       )}
       <Failed why={failed.value} what="There is no such run." />
       {found && !found.up_to_date && (
-        <label class="limit">
-          Limit in dollars{' '}
-          <input
-            type="number"
-            min="0"
-            step="any"
-            placeholder="none"
-            value={limit.value}
-            onInput={(e) => {
-              limit.value = e.currentTarget.value;
-              key.current = newRequestKey();
-            }}
-          />
-        </label>
+        <DollarLimit text={limit} changed={() => (key.current = newRequestKey())} />
       )}
       <p class="buttons">
-        <button type="button" class="button primary" disabled={busy.value || !found} onClick={() => void start()}>
+        <button type="button" class="button primary" disabled={busy.value || !found || Number.isNaN(most ?? 0)} onClick={() => void start()}>
           {busy.value ? 'Starts…' : found ? `Start the new run (${shortCost(found, most)})` : 'Start the new run'}
         </button>
         <button type="button" class="button" onClick={close}>

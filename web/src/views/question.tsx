@@ -5,6 +5,7 @@ import { useRef } from 'preact/hooks';
 import { Ticks } from '../parts/status.tsx';
 import { ask, may, newRequestKey, NoAnswer, Problem } from '../server/api.ts';
 import { address } from '../server/route.ts';
+import { tellUser } from '../server/notices.ts';
 import type { Question, RunSummary } from '../server/types.ts';
 import { brief, inline, moment, visible } from '../text.ts';
 import { givenBy } from '../parts/call.tsx';
@@ -50,7 +51,11 @@ export function QuestionCard({ run, question, done, late }: QuestionProps) {
     } catch (why) {
       failed.value = why;
       if (!(why instanceof NoAnswer)) sent.current = { body: '', key: '' };
-      if (why instanceof Problem && why.body.status === 409) late();
+      if (why instanceof Problem && why.body.status === 409) {
+        // The question is gone in a moment, and with it this card.
+        tellUser(`Your answer “${brief(value, 80)}” to ${inline(question.step)} did not count: ${why.body.detail}.`);
+        late();
+      }
     }
     busy.value = null;
   };

@@ -117,14 +117,16 @@ export function RunTable({ runs, now, label, chosen }: TableProps) {
 }
 
 function RunRow({ run, now, chosen }: { run: RunSummary; now: number; chosen: Chosen | undefined }) {
-  const status = run.status === 'completed' && (run.items?.failed ?? 0) > 0 ? 'mixed' : run.status;
+  // One step that was tried alone ends its run: nobody has cancelled it.
+  const isTried = run.status === 'cancelled' && run.labels?.['try'] !== undefined;
+  const status = run.status === 'completed' && (run.items?.failed ?? 0) > 0 ? 'mixed' : isTried ? 'skipped' : run.status;
   const { tokens } = run;
   return (
     <tr role="row">
       <td role="cell" class="c-status">
         {chosen && <Pick run={run} chosen={chosen} />}
         <Sign status={status} />
-        <span class={`word s-${status}`}>{WORDS[status] ?? inline(status)}</span>
+        <span class={`word s-${status}`}>{isTried ? 'tried' : (WORDS[status] ?? inline(status))}</span>
       </td>
       <td role="cell" class="c-flow">
         <a href={address(['runs', run.run])}>

@@ -11,6 +11,7 @@ import { count, several } from '../text.ts';
 import { Empty } from './common.tsx';
 import { VIEWS } from './list.ts';
 import { Login } from './login.tsx';
+import { Notices } from './notices.tsx';
 
 /** How often it is looked whether somebody is asked something. */
 const LOOK = 10_000;
@@ -46,6 +47,7 @@ export function Shell() {
   return (
     <div class="shell">
       <Menu current={entry?.name(path) ?? ''} />
+      <Notices />
       <div class="content" ref={content} tabIndex={-1}>
         {asksForKey.value !== null ? (
           <Login why={asksForKey.value} />

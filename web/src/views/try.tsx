@@ -79,7 +79,7 @@ function Tried({ store, run, step }: { store: EditStore; run: string; step: stri
         <b>{ended ? 'Tried' : 'Runs alone'}</b>
         <a href={address(['runs', run])}>run {brief(run, 8)}</a>
         {summary && <CostText cost={summary.cost} />}
-        <span class="muted">{ended ? 'Kept: a run of this edit does not pay for it again.' : ''}</span>
+        <span class="muted">{ended ? 'Kept: a run of this edit, from here, does not pay for it again.' : ''}</span>
       </p>
       {isStopped && (
         <p class="fault" dir="auto">

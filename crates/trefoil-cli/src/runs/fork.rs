@@ -94,7 +94,13 @@ pub fn run(args: &RunsForkArgs) -> Result<u8, u8> {
         spec: args.spec.run_spec(),
     };
     let (from, rerun) = (args.from.clone(), args.rerun.clone());
-    let request = ReuseRequest { from, only: args.only, rerun, input, ..ReuseRequest::for_whole_run(&run) };
+    let request = ReuseRequest {
+        only: if args.only { from.clone() } else { None },
+        from,
+        rerun,
+        input,
+        ..ReuseRequest::for_whole_run(&run)
+    };
     if args.dry_run {
         let engine = args.host.models.configure_engine(Engine::new(), &settings);
         let seen = await_run(preview_fork(&engine, args.store.open_to_read()?, &request))?;

@@ -25,7 +25,7 @@ use trefoil_project::error::FoundErrors;
 use trefoil_project::flow::Flow;
 use trefoil_project::load::LoadedTarget;
 use trefoil_project::load::rules::{ENV_FILE, ENV_LINE, ENV_LINE_HELP};
-use trefoil_project::secrets::{self, OperatorSecrets};
+use trefoil_project::secrets::{self, AllowedEnvironment, OperatorSecrets};
 
 /// What the run of a flow has.
 pub(super) struct RunNeeds {
@@ -398,6 +398,15 @@ pub(super) fn of_tool(mut d: Diagnostic, tool: &str, at: Location) -> Diagnostic
 /// Whether a run that goes on has a cost limit since it began.
 fn was_limited(parts: &EngineParts) -> bool {
     matches!(&parts.begun, Some(begun) if begun.now.run_spec().limits.cost_micro.is_some())
+}
+
+impl Engine {
+    /// What a preview of a flow may read: the environment as far as the flow may, and no secrets. Whether a source has a secret may be a
+    /// question to the user.
+    pub(crate) fn preview_environment(&self, loaded: &LoadedTarget) -> AllowedEnvironment {
+        let engine = self.for_flow(&loaded.program.name);
+        AllowedEnvironment::new(loaded.environment_secrets(), engine.parts.allowed_env.clone())
+    }
 }
 
 /// The environment, with these files, and the secrets.

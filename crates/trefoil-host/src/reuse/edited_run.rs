@@ -8,7 +8,7 @@ use trefoil_store::{Content, Status, Store, StoreError};
 use trefoil_template::Value;
 
 use super::hidden_values::hide_earlier;
-use super::preview::{in_old_names, preview_with_its_models};
+use super::preview::{check_reached, in_old_names, preview_with_its_models};
 use super::request::ReuseRequest;
 use super::results::results_for;
 use super::step_decisions::StepDecisions;
@@ -134,6 +134,8 @@ impl Engine {
         self.is_idle(&*store, &stored.started.run).await?;
         // If the original run does not keep its content, neither does a run that reuses its results.
         let content = store.record(&stored.started.run).await?.content;
+        // Boxed, because few runs are of one step.
+        Box::pin(check_reached(self, &store, stored, flow, request)).await?;
         let memo = results_for(self, &store, stored, flow, request).await?;
         let started = stored.started.clone();
         let basis = request.to_basis(Some(started.execution_id()));

@@ -47,7 +47,7 @@ pub(super) async fn load_memo(
     let mut memo = newest;
     while let Some((run, basis)) = newer.pop() {
         for step in basis.from.iter().chain(&basis.also_from) {
-            drop_step(&mut memo, step, basis.only);
+            drop_step(&mut memo, step, basis.only.is_some());
         }
         if basis.all {
             memo.drop_all();
@@ -64,7 +64,7 @@ pub(super) async fn load_memo(
         memo.drop_all();
     }
     for step in request.from.iter().chain(&request.also_from) {
-        if !drop_step(&mut memo, step, request.only) {
+        if !drop_step(&mut memo, step, request.only.is_some()) {
             let places = step_places(&stored.flow.loaded_target().program, |_| true);
             // A step of the program that has called nothing: nothing of it could be repeated.
             let is_known = places.iter().any(|place| place.is_named_as_a_whole(step));

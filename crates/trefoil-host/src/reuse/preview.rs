@@ -273,6 +273,37 @@ async fn run_preview(
     look_once(engine, store, stored, flow, &ReuseRequest { failed: true, ..decided }, (program, from)).await
 }
 
+/// Checks that a step that is to run alone would run at all.
+pub(super) async fn check_reached(
+    engine: &Engine,
+    store: &Arc<dyn Store>,
+    stored: &StoredRun,
+    flow: &Flow,
+    request: &ReuseRequest,
+) -> Result<()> {
+    let Some(only) = request.only.as_deref() else { return Ok(()) };
+    let (program, from) = choose_program(engine, flow, &stored.current_start());
+    let seen = run_preview(engine, store.clone(), stored, flow, request, (program, &from?)).await?;
+    let mut needed: Vec<String> = Vec::new();
+    for line in &seen.lines {
+        if line.fate.is_kept() {
+            continue;
+        }
+        let path = RunPath::from_key(&line.key);
+        if path.find_named(only).is_some() {
+            return Ok(());
+        }
+        needed.push(path.label_path().into_owned());
+    }
+    needed.dedup();
+    let message = format!("`{only}` cannot run alone: it needs results that the earlier run does not have");
+    let help = match needed.is_empty() {
+        true => "the flow does not come to it with this input".to_owned(),
+        false => format!("run `{}` first, or run all that the edit changes", needed.join("`, `")),
+    };
+    Err(Error::NotStarted(FoundErrors::of_rule("step-not-reached", &message, help)))
+}
+
 /// The program without limits on what runs at the same time, so that a preview reaches all that does not need the results of calls.
 pub(super) fn at_once(mut program: Arc<Program>) -> Arc<Program> {
     for limit in Arc::make_mut(&mut program).concurrency_limits() {
@@ -363,7 +394,7 @@ pub(super) async fn drive_preview(
     let basis = Some(request.to_basis(Some(stored.started.execution_id())));
     let options = DriverOptions { seed, memo: Some(memo), basis, ..DriverOptions::default() };
     // A run without one of these files does not start: that is said when it is to start.
-    let environment = flow.loaded_target().environment_secrets();
+    let environment = engine.preview_environment(flow.loaded_target());
     // A flow that is called again continues from its own results, so it may be called.
     let tools: Arc<dyn ToolHost> = match engine.flow_tools() {
         Some(flows) => flows.tool_host(),

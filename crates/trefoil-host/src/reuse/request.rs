@@ -15,8 +15,9 @@ pub struct ReuseRequest {
     /// it; `None`: only changed requests are made. `STEP/INNER` is a step of
     /// the flow that `STEP` calls as a tool.
     pub from: Option<String>,
-    /// Whether only this step is performed: the run is cancelled where it needs more than that and earlier results.
-    pub only: bool,
+    /// The only step that is performed, by its name in the new run: the run is cancelled where it needs more than that and earlier results.
+    /// [`from`](Self::from) names it, too.
+    pub only: Option<String>,
     /// The same for these steps of a called run: earlier runs of its caller were to repeat them, and did not come to that.
     pub also_from: Vec<String>,
     /// Whether every step is repeated.
@@ -48,7 +49,7 @@ impl ReuseRequest {
             run: self.of.clone(),
             answers: self.answers,
             from: self.from.clone(),
-            only: self.only,
+            only: self.only.clone(),
             also_from: self.also_from.clone(),
             all: self.all,
             forked: self.forked,
@@ -65,7 +66,7 @@ impl ReuseRequest {
             of: basis.run.clone(),
             answers: basis.answers,
             from: basis.from.clone(),
-            only: basis.only,
+            only: basis.only.clone(),
             also_from: basis.also_from.clone(),
             all: basis.all,
             forked: basis.forked,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use trefoil_machine::Request;
 use trefoil_machine::key::{Key, label_path};
-use trefoil_machine::step_path::{RunPath, is_marked};
+use trefoil_machine::step_path::{RunPath, StepPath as _, is_marked, step_places};
 use trefoil_runtime::driver::memo::{EVERY_STEP, EarlierCall, Memo};
 use trefoil_store::{Store, StoreError};
 
@@ -14,7 +14,7 @@ use super::memo::{check_from, check_inner_marks, load_memo, no_step, without_fai
 use super::request::ReuseRequest;
 use crate::durable::StoredRun;
 use crate::engine::{Engine, FlowTools};
-use trefoil_project::error::{Error, Result};
+use trefoil_project::error::{Error, FoundErrors, Result};
 use trefoil_project::flow::Flow;
 
 /// The results for a new run of a flow. Checks the names of the request.
@@ -29,11 +29,25 @@ pub(super) async fn results_for(
     if let Some(from) = &request.from {
         check_from(store, from, &memo).await?;
     }
+    if let Some(only) = &request.only {
+        check_only(only, flow)?;
+    }
     check_rerun(engine, &request.rerun, flow, (&memo, &[]))?;
     for name in &request.rerun {
         check_inner_marks(store, name, &memo).await?;
     }
     Ok(memo)
+}
+
+/// Checks that the flow itself has the step that is to run alone.
+fn check_only(only: &str, flow: &Flow) -> Result<()> {
+    let places = step_places(&flow.loaded_target().program, |_| true);
+    if places.iter().any(|place| place.is_named(only)) {
+        return Ok(());
+    }
+    let message = format!("the flow has no step `{only}` of its own that could run alone");
+    let help = "name a step of the flow itself, by its name in the files that are to run";
+    Err(Error::NotStarted(FoundErrors::of_rule("unknown-step", &message, help)))
 }
 
 /// The results for a run that has started with this request. The run may have been deleted since.
@@ -65,9 +79,9 @@ async fn results_of(
         memo = without_failed(memo, &**store, stored).await?;
     }
     let memo = if request.forked { memo } else { without_edited(memo, engine, store).await };
-    Ok(match &request.from {
-        Some(step) if request.only => memo.limited_to_step(step.clone()),
-        _ => memo,
+    Ok(match &request.only {
+        Some(step) => memo.limited_to_step(step.clone()),
+        None => memo,
     })
 }
 

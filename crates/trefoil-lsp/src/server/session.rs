@@ -25,6 +25,11 @@ use trefoil_project::folder_files::FolderFiles;
 
 use crate::analysis::FolderAnalysis;
 
+/// The most bytes of all open texts. Further ones are read from the disk.
+const MOST_OPEN_BYTES: usize = 64 << 20;
+/// The most changes in one message.
+const MOST_CHANGES: usize = 5_000;
+
 /// A client's session.
 #[derive(Default)]
 pub struct EditorSession {
@@ -181,6 +186,9 @@ impl EditorSession {
             return None;
         }
         self.uris.insert(path.clone(), document.uri);
+        if self.workspace.open_bytes() + document.text.len() > MOST_OPEN_BYTES {
+            return None;
+        }
         self.changed.insert(path.clone());
         self.workspace.set_buffer(path, document.text, document.version);
         Some(())
@@ -188,6 +196,11 @@ impl EditorSession {
     fn changed(&mut self, params: Value) -> Option<()> {
         let params: DidChangeTextDocumentParams = read(params)?;
         let path = self.open_path(&params.text_document.text_document_identifier.uri)?;
+        if params.content_changes.len() > MOST_CHANGES {
+            // Each change costs time with the length of the text. Without it, the text here would be another one than that of the client.
+            self.workspace.close(&path);
+            return None;
+        }
         let mut text = self.workspace.find_buffer(&path)?.text.to_string();
         for change in params.content_changes {
             match change {

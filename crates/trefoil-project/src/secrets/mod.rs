@@ -58,13 +58,44 @@ pub struct AllowedVariables {
 
 /// `env.NAME` from the environment, and `secrets.NAME` from the sources of this module.
 pub struct OperatorSecrets {
-    env: EnvSecrets,
+    env: AllowedEnvironment,
     sources: SecretSources,
     vault: Option<SecretVault>,
-    /// The variables that flows may read: those that all of these allow.
-    allowed_env: Vec<AllowedVariables>,
     /// The results of lookups, so that a command asks the user only once.
     known: Mutex<HashMap<String, FoundSecret>>,
+}
+
+/// The variables of the environment that flows may read, and no secrets: those that all of these allow.
+pub struct AllowedEnvironment {
+    env: EnvSecrets,
+    allowed: Vec<AllowedVariables>,
+}
+
+impl AllowedEnvironment {
+    /// What all of these allow.
+    pub fn new(env: EnvSecrets, allowed: Vec<AllowedVariables>) -> Self {
+        Self { env, allowed }
+    }
+
+    /// What does not allow flows to read a variable.
+    fn find_refusal(&self, name: &str) -> Option<&AllowedVariables> {
+        self.allowed.iter().find(|allowed| !allowed.names.iter().any(|known| known == name))
+    }
+}
+
+impl Secrets for AllowedEnvironment {
+    fn get(&self, kind: HoleKind, name: &str) -> Option<Secret> {
+        if kind == HoleKind::Env && self.find_refusal(name).is_some() { None } else { self.env.get(kind, name) }
+    }
+
+    fn find_problem(&self, kind: HoleKind, name: &str) -> Option<String> {
+        match self.find_refusal(name) {
+            Some(AllowedVariables { who, setting, .. }) if kind == HoleKind::Env => {
+                Some(format!("on this server, {who} may not read it; the operator allows it with {setting}"))
+            }
+            _ => self.env.find_problem(kind, name),
+        }
+    }
 }
 
 /// A value, no value, or why a source that may have it cannot be read.
@@ -73,18 +104,14 @@ type FoundSecret = Result<Option<Secret>, String>;
 impl OperatorSecrets {
     /// Adds these sources to those named by the environment.
     pub fn new(env: EnvSecrets, sources: SecretSources) -> Self {
-        Self { env, sources, vault: SecretVault::of_user(), allowed_env: Vec::new(), known: Mutex::default() }
+        let env = AllowedEnvironment { env, allowed: Vec::new() };
+        Self { env, sources, vault: SecretVault::of_user(), known: Mutex::default() }
     }
 
     /// Lets flows read only the variables of the environment that all of these allow (A18: on a server, only what the operator allows).
     #[must_use]
     pub fn with_allowed_env(self, allowed_env: Vec<AllowedVariables>) -> Self {
-        Self { allowed_env, ..self }
-    }
-
-    /// What does not allow flows to read a variable of the environment.
-    fn find_refusal(&self, name: &str) -> Option<&AllowedVariables> {
-        self.allowed_env.iter().find(|allowed| !allowed.names.iter().any(|known| known == name))
+        Self { env: AllowedEnvironment { env: self.env.env, allowed: allowed_env }, ..self }
     }
 
     fn find(&self, name: &str) -> FoundSecret {
@@ -120,19 +147,14 @@ impl OperatorSecrets {
 impl Secrets for OperatorSecrets {
     fn get(&self, kind: HoleKind, name: &str) -> Option<Secret> {
         if kind == HoleKind::Env {
-            return if self.find_refusal(name).is_none() { self.env.get(kind, name) } else { None };
+            return self.env.get(kind, name);
         }
         self.cached_secret(name).ok().flatten()
     }
 
     fn find_problem(&self, kind: HoleKind, name: &str) -> Option<String> {
         match kind {
-            HoleKind::Env => match self.find_refusal(name) {
-                Some(AllowedVariables { who, setting, .. }) => {
-                    Some(format!("on this server, {who} may not read it; the operator allows it with {setting}"))
-                }
-                None => self.env.find_problem(kind, name),
-            },
+            HoleKind::Env => self.env.find_problem(kind, name),
             HoleKind::Secret => self.cached_secret(name).err(),
         }
     }

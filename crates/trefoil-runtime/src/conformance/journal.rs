@@ -167,7 +167,7 @@ fn one_of_each_kind() -> Vec<Entry> {
                 run: "r0".to_owned(),
                 answers: false,
                 from: Some("draft".to_owned()),
-                only: true,
+                only: Some("draft".to_owned()),
                 also_from: vec!["call/review".to_owned()],
                 all: true,
                 failed: true,

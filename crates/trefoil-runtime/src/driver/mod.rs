@@ -490,6 +490,8 @@ async fn read_journal<W: JournalObserver + Send>(
         // Starts the read now, because another thread may perform it.
         let _ = (&mut ahead).now_or_never();
         for entry in &page {
+            // A page may have tens of thousands of entries. Whoever follows the run gets the first events before the last.
+            tokio::task::consume_budget().await;
             match &mut read {
                 None => {
                     if let EntryKind::Started(started) = &entry.kind {

@@ -63,6 +63,12 @@ pub async fn save_file(
         let problem = Problem::new(StatusCode::FORBIDDEN, "EDIT_NOT_ALLOWED", detail);
         return Err(problem.with_help("the operator allows it with `trefoil serve DIR --edit`"));
     }
+    if !caller.rights.flows.is_empty() {
+        // A manifest says the name of its flow, and rules and budgets go by that.
+        let detail = "a key for some flows cannot save their files";
+        let problem = Problem::new(StatusCode::FORBIDDEN, "KEY_RESTRICTED", detail);
+        return Err(problem.with_help("use a key for all flows"));
+    }
     let (shared, caller) = (state.clone(), caller.clone());
     let save = move || save_text(&shared, &caller, path, &body);
     Ok(JsonResponse(state.local.blocking_work().perform_work(save).await??))

@@ -8,11 +8,15 @@ use trefoil_host::catalog::UsedFiles;
 use trefoil_host::durable::StoredRun;
 use trefoil_project::bundle::{StoredFile, read_stored_files};
 use trefoil_project::folder_files::DiskState;
+use trefoil_store::{Record, Store};
 use utoipa::ToSchema;
 
 use crate::access::{Caller, KeyScope};
 use crate::problem::{ApiResult, Problem};
 use crate::state::AppState;
+
+/// How many edits of edits are followed to the files that were edited first.
+const MOST_EDITS: usize = 64;
 
 /// A file of a flow.
 #[derive(Debug, Serialize, ToSchema)]
@@ -115,14 +119,41 @@ pub async fn run_files(
     }
     let shared = state.clone();
     let read = move || async move {
-        let stored = StoredRun::read_run(&**shared.store(), &record.run).await?;
-        let (program, loaded) = (&stored.started.program, stored.flow.loaded_target());
-        let files = read_stored_files(&**shared.store(), &stored.started.run, program, loaded).await?;
+        let files = read_placed_files(&**shared.store(), &record).await?;
         let used = UsedFiles::of_flows(shared.served_files()?, &flows);
         let files = files.into_iter().map(|file| run_file(file, &used)).collect();
         Ok::<_, Problem>(RunFileList { files })
     };
     Ok(JsonResponse(state.local.blocking_work().perform_reading(read).await??))
+}
+
+/// The files of a run. Those of an edit are in the places of the files that were edited.
+async fn read_placed_files(store: &dyn Store, record: &Record) -> ApiResult<Vec<StoredFile>> {
+    let mut files = read_files(store, &record.run).await?;
+    let mut base = record.base.clone();
+    for _ in 0..MOST_EDITS {
+        let Some(earlier) = base else { break };
+        if files.iter().all(|file| file.place.is_some()) {
+            break;
+        }
+        // An earlier run that was deleted says nothing.
+        let Ok(before) = read_files(store, &earlier).await else { break };
+        for file in &mut files {
+            if file.place.is_none()
+                && let Some(known) = before.iter().find(|known| known.path == file.path)
+            {
+                file.place = known.place.clone();
+            }
+        }
+        base = store.record(&earlier).await.map_or(None, |earlier| earlier.base);
+    }
+    Ok(files)
+}
+
+async fn read_files(store: &dyn Store, run: &str) -> ApiResult<Vec<StoredFile>> {
+    let stored = StoredRun::read_run(store, run).await?;
+    let (program, loaded) = (&stored.started.program, stored.flow.loaded_target());
+    Ok(read_stored_files(store, &stored.started.run, program, loaded).await?)
 }
 
 fn run_file(file: StoredFile, used: &UsedFiles) -> RunFileText {

@@ -151,8 +151,8 @@ pub async fn fork_run(
         return Err(problem.with_help("name it in `from`"));
     }
     let request = ReuseRequest {
+        only: if body.only { body.from.clone() } else { None },
         from: body.from,
-        only: body.only,
         rerun: body.rerun,
         input: body.input.map(Value::from_json),
         ..ReuseRequest::for_whole_run(&record.run)

@@ -23,6 +23,8 @@ use crate::state::AppState;
 
 /// Time between two frames.
 const PAUSE: Duration = Duration::from_millis(250);
+/// Time until the first frame: enough for a screen full of steps of a run that is there already.
+const FIRST: Duration = Duration::from_millis(30);
 /// Events that are in the journal already come together: so long without one, and they are all there.
 const SETTLED: Duration = Duration::from_millis(20);
 /// How often it is looked whether the run stands as before: its process may have ended, which is no event.
@@ -100,7 +102,8 @@ impl TraceWatch {
                     Ok(Some(event)) => {
                         self.take_event(&event);
                         let now = Instant::now();
-                        let latest = *latest.get_or_insert(now + PAUSE);
+                        let most = if self.sent.is_none() { FIRST } else { PAUSE };
+                        let latest = *latest.get_or_insert(now + most);
                         due = Some(earliest.max(latest.min(now + SETTLED)));
                     }
                     Ok(None) => return self.send_trace(frames, true).await,

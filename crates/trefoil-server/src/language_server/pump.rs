@@ -75,19 +75,25 @@ impl SessionEnd {
 /// A text that waits for the server.
 struct QueuedText {
     text: Utf8Bytes,
-    /// Its length counts until it is taken. `None`: it does not come from the client.
-    _room: Option<OwnedSemaphorePermit>,
+    /// Its length counts until it is handled. `None`: it does not come from the client.
+    room: Option<OwnedSemaphorePermit>,
 }
 
-struct QueuedTexts(mpsc::Receiver<QueuedText>);
+struct QueuedTexts {
+    texts: mpsc::Receiver<QueuedText>,
+    /// The room that the messages of the batch that is handled take. So a batch is no longer than what may wait.
+    rooms: Vec<OwnedSemaphorePermit>,
+}
 
 impl MessageSource for QueuedTexts {
     fn wait_batch(&mut self) -> Vec<ProtocolMessage> {
         let mut batch = Vec::new();
-        let mut next = self.0.blocking_recv();
-        while let Some(queued) = next {
-            batch.push(ProtocolMessage::from_json(queued.text.as_bytes()));
-            next = self.0.try_recv().ok();
+        self.rooms.clear();
+        let mut next = self.texts.blocking_recv();
+        while let Some(QueuedText { text, room }) = next {
+            batch.push(ProtocolMessage::from_json(text.as_bytes()));
+            self.rooms.extend(room);
+            next = self.texts.try_recv().ok();
         }
         batch
     }
@@ -110,7 +116,7 @@ impl SocketSession {
         let (answers, mut for_client) = mpsc::channel(QUEUE);
         let thread = std::thread::Builder::new().name("language-server".to_owned());
         let started = thread.spawn(move || {
-            serve_folder(folder, &mut QueuedTexts(texts), &mut ClientTexts(answers));
+            serve_folder(folder, &mut QueuedTexts { texts, rooms: Vec::new() }, &mut ClientTexts(answers));
             // As long as the thread lives, it takes the room of a session.
             drop(slot);
         });
@@ -153,7 +159,7 @@ async fn read_texts(
         last_text = Instant::now();
         let bytes = u32::try_from(text.len()).unwrap_or(u32::MAX).clamp(1, limit);
         let Ok(room) = room.clone().acquire_many_owned(bytes).await else { return SessionEnd::Left };
-        if to_server.send(QueuedText { text, _room: Some(room) }).await.is_err() {
+        if to_server.send(QueuedText { text, room: Some(room) }).await.is_err() {
             return SessionEnd::Left;
         }
     }
@@ -171,7 +177,7 @@ async fn report_edits(state: &AppState, to_server: &mpsc::Sender<QueuedText>) {
         }
         known = now;
         let text = Utf8Bytes::from_static(FILES_CHANGED);
-        if to_server.send(QueuedText { text, _room: None }).await.is_err() {
+        if to_server.send(QueuedText { text, room: None }).await.is_err() {
             return;
         }
     }

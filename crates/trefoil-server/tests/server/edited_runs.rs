@@ -88,3 +88,28 @@ async fn the_last_step_alone_keeps_all_before_it() {
     let unknown = server.post_api(&format!("/runs/{run}/fork"), &json!({ "only": true, "from": "nobody" })).await;
     assert_eq!(unknown.status, 422, "{}", unknown.text);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_step_that_cannot_run_alone_is_refused_before_anything_is_paid() {
+    let server = TestServer::start().await;
+    let run = server.run_flow("article", json!({ "topic": "otters" })).await;
+    let fork = format!("/runs/{run}/fork");
+    // The edit changes both prompts, so the second step needs the answer of the first.
+    let body = json!({ "files": edited_files(), "from": "editor", "only": true });
+    let with_others = |text: String| json!({ "article.yaml": text });
+    let text = std::fs::read_to_string(shared_flows().0.join("article.yaml")).unwrap();
+    let reply = server.post_api(&fork, &body).await;
+    assert_eq!(reply.status, 422, "{}", reply.text);
+    assert!(reply.text.contains("run `writer` first"), "{}", reply.text);
+    assert_eq!(server.run_count().await, 1);
+
+    // A step that the edit renames runs under its new name.
+    let renamed = text.replace("id: editor", "id: corrector").replace("{{editor}}", "{{corrector}}");
+    let renamed = renamed.replace("instruction: Correct the text.", "instruction: Shorten the text.");
+    let body = json!({ "files": with_others(renamed), "from": "corrector", "only": true });
+    let begun = server.post_api(&fork, &body).await;
+    assert_eq!(begun.status, 201, "{}", begun.text);
+    let tried = begun.json()["run"].as_str().unwrap().to_owned();
+    server.wait_status(&tried, Status::Completed).await;
+    assert_eq!(server.api("GET", &format!("/runs/{tried}")).await.json()["calls"], 1);
+}

@@ -3,6 +3,7 @@
 //! Uses `dagre` for layering. It does not support titles of frames, so each frame gets an invisible box for its title,
 //! placed above the first boxes in the frame.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dagre::graph::{Graph as Layered, GraphOptions};
@@ -74,14 +75,28 @@ pub(crate) fn find_layout(graph: &GraphPicture) -> Arc<GraphLayout> {
         known.push(found);
         return layout;
     }
-    drop(known);
-    let layout = Arc::new(compute_layout(graph));
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    // Others wait: they may want the same one, and several at once would take all threads for such work.
+    let layout = Arc::new(compute_deep_layout(graph));
     if known.len() >= REMEMBERED {
         known.remove(0);
     }
     known.push((graph.clone(), layout.clone()));
     layout
+}
+
+/// The stack for the layout of a large graph, in bytes: it descends into each box after the one before it.
+const DEEP_STACK: usize = 256 << 20;
+
+/// The layout of a large graph, on a thread whose stack is deep enough for it.
+fn compute_deep_layout(graph: &GraphPicture) -> GraphLayout {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("layout".to_owned()).stack_size(DEEP_STACK);
+        match thread.spawn_scoped(scope, || compute_layout(graph)) {
+            // The system has no more threads: everything else fails as well, and the boxes stay where they are.
+            Err(_) => GraphLayout::default(),
+            Ok(running) => running.join().unwrap_or_default(),
+        }
+    })
 }
 
 /// Lays a graph out.
@@ -150,8 +165,16 @@ fn compute_layout(graph: &GraphPicture) -> GraphLayout {
     placed
 }
 
-/// How many layers of boxes all arrows cross together, if each box is in its earliest possible layer.
-pub(super) fn crossed_layers(graph: &GraphPicture) -> usize {
+/// The size of a graph whose boxes are in their earliest possible layers.
+pub(super) struct LayerCounts {
+    /// How many layers all arrows cross together.
+    pub crossed: usize,
+    /// The most boxes in a layer.
+    pub widest: usize,
+}
+
+/// Counts the layers of a graph.
+pub(super) fn count_layers(graph: &GraphPicture) -> LayerCounts {
     let mut layers = vec![0_usize; graph.nodes.len()];
     let mut forward: Vec<(usize, usize)> = Vec::new();
     for edge in &graph.edges {
@@ -167,7 +190,12 @@ pub(super) fn crossed_layers(graph: &GraphPicture) -> usize {
         }
     }
     let layer_of = |node: usize| layers.get(node).copied().unwrap_or(0);
-    graph.edges.iter().map(|edge| layer_of(edge.to).abs_diff(layer_of(edge.from)).max(1)).sum()
+    let crossed = graph.edges.iter().map(|edge| layer_of(edge.to).abs_diff(layer_of(edge.from)).max(1)).sum();
+    let mut boxes: BTreeMap<usize, usize> = BTreeMap::new();
+    for layer in &layers {
+        *boxes.entry(*layer).or_default() += 1;
+    }
+    LayerCounts { crossed, widest: boxes.into_values().max().unwrap_or(0) }
 }
 
 /// The weight of each arrow. The arrow that determines the earliest layer of a box outweighs those that leave the box,

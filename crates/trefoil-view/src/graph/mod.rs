@@ -37,6 +37,8 @@ pub struct GraphPicture {
 
 /// The most boxes that are drawn. Their layout takes about two seconds.
 const MOST_BOXES: usize = 4_000;
+/// The most boxes beside each other: the time of a layout grows with the square of them.
+const MOST_ABREAST: usize = 1_000;
 /// The most layers that all arrows cross together: a layout has a bend of each arrow in each of them.
 const MOST_CROSSED: usize = 10_000;
 /// The most arrows that are drawn.
@@ -56,7 +58,10 @@ impl GraphPicture {
         if arrows > MOST_ARROWS {
             return Err(format!("{arrows} arrows, and at most {MOST_ARROWS} can be drawn"));
         }
-        let crossed = layout::crossed_layers(self);
+        let layout::LayerCounts { crossed, widest } = layout::count_layers(self);
+        if widest > MOST_ABREAST {
+            return Err(format!("{widest} boxes beside each other, and at most {MOST_ABREAST} can be drawn"));
+        }
         if crossed > MOST_CROSSED {
             return Err(format!(
                 "arrows that cross {crossed} layers of boxes, and at most {MOST_CROSSED} can be drawn"

@@ -63,15 +63,20 @@ impl OpenWait {
         if let Some(why) = &self.stopped {
             let (step, code, message) = (&why.key, &why.code, &why.message);
             let text = why.stopped_before();
-            let mut stopped = json!({"step": step, "code": code, "message": message, "text": text});
+            let mut stopped = Map::new();
+            for (name, value) in
+                [("step", json!(step)), ("code", json!(code)), ("message", json!(message)), ("text", json!(text))]
+            {
+                stopped.insert(name.to_owned(), value);
+            }
             let repeated: Vec<&Key> = why.repeated_steps().collect();
             if !repeated.is_empty() {
-                stopped["rerun"] = json!(repeated);
+                stopped.insert("rerun".to_owned(), json!(repeated));
             }
             if let Some(RunLimits { calls, tokens: _, cost_micro }) = why.raise {
-                stopped["raise"] = json!({"calls": calls, "cost_micro": cost_micro});
+                stopped.insert("raise".to_owned(), json!({"calls": calls, "cost_micro": cost_micro}));
             }
-            members.insert("stopped".to_owned(), stopped);
+            members.insert("stopped".to_owned(), stopped.into());
         }
     }
 }
