@@ -46,6 +46,8 @@ pub async fn show_caller(
         scopes,
         flows: caller.rights.flows.clone(),
         all_runs: caller.sees_all_runs(),
-        edit: state.options.writes_files && caller.rights.scopes.allow_scope(KeyScope::Admin),
+        edit: state.options.writes_files
+            && caller.rights.scopes.allow_scope(KeyScope::Admin)
+            && caller.rights.flows.is_empty(),
     }))
 }
