@@ -46,9 +46,12 @@ const WRITE: &str = "WITH written AS (INSERT INTO shared_limit (subject, state, 
        ON CONFLICT (subject) DO UPDATE SET state = excluded.state, quiet_at = excluded.quiet_at) \
      SELECT pg_notify($4, '') WHERE $5::boolean";
 
-/// Removes the subjects of which nothing counts any more, except those that others use just now.
+/// Removes the subjects of which nothing counts any more, except those that others use just now. Not while leases count that ended
+/// while the server was down: see `lease_expired!`.
 const SWEEP_ALL: &str = "DELETE FROM shared_limit WHERE subject IN \
-     (SELECT subject FROM shared_limit WHERE quiet_at < $1 FOR UPDATE SKIP LOCKED)";
+     (SELECT subject FROM shared_limit WHERE quiet_at < $1 FOR UPDATE SKIP LOCKED) \
+     AND NOT EXISTS (SELECT 1 FROM server WHERE started = pg_postmaster_start_time() \
+       AND clock_timestamp() < seen + interval '15 seconds')";
 
 /// A subject that nobody else changes until the transaction ends.
 struct LockedSubject<'s> {

@@ -289,6 +289,7 @@ mod with_a_server {
 
     mod hunt {
         use testbed::postgres::Server;
+        use trefoil_runtime::limits::shared_limits::{PermitAnswer, PermitLease, PermitRequest};
 
         use super::*;
 
@@ -321,6 +322,36 @@ mod with_a_server {
                 }
                 drop(held);
                 taken(&other, in_flight(1)).await;
+            });
+        }
+
+        /// One of so many requests removes what does not count any more, by its number.
+        const SWEEPING: u64 = 64;
+
+        #[test]
+        fn what_is_removed_after_a_crash_is_not_what_still_counts() {
+            let Some(server) = Server::start(false) else { return };
+            let url = server.address(&server.database());
+            on(async {
+                let store = open(&url, StoreOptions::default());
+                let ask = async |id: u64, subject: &str| {
+                    let now = store.clock().wall_ms();
+                    let subject = subject.to_owned();
+                    let request =
+                        PermitRequest { id, subject, limits: in_flight(1), tokens: 0, asked: None, waits: false };
+                    let lease = PermitLease { holder: format!("holder {id}"), now, until: now + 1_000 };
+                    store.take_shared_permit(&request, lease, Vec::new()).await.unwrap()
+                };
+                assert!(matches!(ask(1, "held").await, PermitAnswer::Granted { .. }));
+                tokio::task::block_in_place(|| {
+                    server.sql("postgres", "CREATE TABLE written_after ()");
+                    server.crash();
+                    std::thread::sleep(Duration::from_millis(2_000));
+                    server.begin();
+                });
+                assert!(matches!(ask(SWEEPING, "other").await, PermitAnswer::Granted { .. }));
+                let again = ask(2, "held").await;
+                assert!(matches!(again, PermitAnswer::Wait(_)), "its process could not renew it: {again:?}");
             });
         }
 
