@@ -6,10 +6,10 @@ import { after, before, test } from 'node:test';
 import { chromium } from 'playwright-core';
 import { startProvider } from './server/provider.mjs';
 import { startServer, startWay } from './server/serving.mjs';
+import { openTab, WAIT } from './server/tab.mjs';
 import { ARGS, chromium as path } from './support.mjs';
 
 const axe = readFileSync(new URL('../node_modules/axe-core/axe.min.js', import.meta.url), 'utf8');
-const WAIT = Number(process.env.WAIT ?? 60_000);
 let browser;
 let provider;
 let server;
@@ -28,35 +28,7 @@ after(async () => {
   provider?.stop();
 });
 
-/** Opens a view. Whatever the page forbids itself or complains of is a failure, but for the answers that a test expects. */
-async function open(t, view = '', { url = server.url, scheme = 'light', size = { width: 1400, height: 900 }, allow = null, ...options } = {}) {
-  const context = await browser.newContext({ colorScheme: scheme, viewport: size, reducedMotion: 'reduce', ...options });
-  context.setDefaultTimeout(WAIT);
-  const tab = await context.newPage();
-  const bad = [];
-  tab.on('request', (r) => !r.url().startsWith(url) && !r.url().startsWith('data:') && bad.push(`asked for ${r.url()}`));
-  tab.on('console', (m) => bad.push(`${m.type()}: ${m.text()}`));
-  tab.on('pageerror', (e) => bad.push(`error: ${e.message}`));
-  tab.on('dialog', (d) => bad.push(`dialog: ${d.message()}`));
-  await tab.addInitScript(() => {
-    addEventListener('securitypolicyviolation', (e) => console.error(`policy: ${e.violatedDirective} ${e.blockedURI}`));
-  });
-  if (process.env.FROM_DISK) await fromDisk(context);
-  await tab.goto(`${url}${view}`);
-  t.after(async () => {
-    await context.close();
-    assert.deepEqual(allow ? bad.filter((b) => !allow.test(b)) : bad, []);
-  });
-  return tab;
-}
-
-async function fromDisk(context) {
-  const file = (name) => readFileSync(new URL(`../../crates/trefoil-view/src/trace/page/served/${name}`, import.meta.url), 'utf8');
-  await context.route(/:\d+\/(assets\/[a-z.]+.*)?$/, async (route) => {
-    const name = new URL(route.request().url()).pathname.split('/').at(-1) || 'index.html';
-    await route.fulfill({ response: await route.fetch(), body: file(name) });
-  });
-}
+const open = (t, view = '', { url = server.url, ...options } = {}) => openTab(t, browser, url, view, options);
 
 /** Says how models answer from now on, until the test is over. */
 function answers(t, how) {

@@ -43,6 +43,7 @@ export class EditStore {
   readonly asks = signal(false);
   /** The last run of one step alone: what it has is kept, too. */
   readonly tried = signal<{ run: string; step: string } | null>(null);
+  #unedited: Trace | null = null;
   #gone = new AbortController();
   #turn = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -78,7 +79,8 @@ export class EditStore {
         ask<RunDetail>(path, { signal }),
       ]);
       this.detail.value = detail;
-      this.before.value = new InlineSource(await ask<Trace>(`${path}/prompts`, { method: 'POST', body: {}, signal }));
+      this.#unedited = await ask<Trace>(`${path}/prompts`, { method: 'POST', body: {}, signal });
+      this.before.value = new InlineSource(this.#unedited);
       this.files.value = files.files;
       await this.#look();
     } catch (why) {
@@ -153,7 +155,9 @@ export class EditStore {
     const path = `/runs/${encodeURIComponent(this.base)}`;
     this.asks.value = true;
     try {
-      const trace = await ask<Trace>(`${path}/prompts`, { method: 'POST', body: { files }, signal });
+      const isAsBegun = this.base === this.run && Object.keys(files).length === 0;
+      const known = isAsBegun ? this.#unedited : null;
+      const trace = known ?? (await ask<Trace>(`${path}/prompts`, { method: 'POST', body: { files }, signal }));
       const fork = may('run') ? await ask<ForkPreview>(`${path}/fork`, { method: 'POST', body: { files, dry_run: true }, signal }) : null;
       this.meaning.value = { prompts: new InlineSource(trace), trace, fork };
       this.mistake.value = null;

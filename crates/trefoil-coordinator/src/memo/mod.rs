@@ -449,11 +449,11 @@ impl Memo {
         found
     }
 
-    /// What has no result of any earlier run, of what is asked for at the same time and what [was found](Self::find_results) for it.
+    /// What has no result of any earlier run and is to be performed, of what is asked for at the same time and what [was found](Self::find_results) for it.
     pub fn find_lacking<'a>(&self, asked: &'a [Arc<Activity>], found: &[Option<ClaimPlace>]) -> Vec<&'a Arc<Activity>> {
         let mut left = Vec::new();
         for (activity, place) in asked.iter().zip(found) {
-            if place.is_none() {
+            if place.is_none() && self.may_perform(activity) {
                 left.push(activity);
             }
         }

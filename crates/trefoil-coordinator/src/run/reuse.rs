@@ -92,13 +92,10 @@ impl RunCoordinator {
                 Some(memo) => memo.find_results(&open),
                 None => vec![None; open.len()],
             };
-            let mut lacking = match &self.memo {
+            let lacking = match &self.memo {
                 Some(memo) => memo.find_lacking(&open, &found),
                 None => open.iter().collect(),
             };
-            if let Some(memo) = &self.memo {
-                lacking.retain(|activity| memo.may_perform(activity));
-            }
             if let Some(error) = self.stop_error(&lacking, &found, facts) {
                 self.record_stop(&lacking);
                 self.wait_for_permission(&error, facts);

@@ -15,6 +15,14 @@ macro_rules! server_now {
     };
 }
 
+/// SQL: a row, with when a client first saw it, if the server was started less than 15 seconds before. So long do leases count that
+/// expired while it was down.
+macro_rules! restarted_server {
+    () => {
+        "server WHERE started = pg_postmaster_start_time() AND clock_timestamp() < seen + interval '15 seconds'"
+    };
+}
+
 /// SQL: whether a lease has expired at the time in `$now`, a parameter or a number.
 ///
 /// It must also have expired by the server's clock; otherwise a host whose clock is ahead could claim a run too early. After a
@@ -28,9 +36,9 @@ macro_rules! lease_expired {
             $now,
             "::bigint, ",
             server_now!(),
-            ") AND NOT EXISTS (SELECT 1 FROM server WHERE started = pg_postmaster_start_time() \
-             AND clock_timestamp() < seen + interval '15 seconds' \
-             AND lease_until BETWEEN (extract(epoch FROM seen) - 86400) * 1000 AND extract(epoch FROM seen) * 1000))"
+            ") AND NOT EXISTS (SELECT 1 FROM ",
+            restarted_server!(),
+            " AND lease_until BETWEEN (extract(epoch FROM seen) - 86400) * 1000 AND extract(epoch FROM seen) * 1000))"
         )
     };
 }
@@ -207,7 +215,7 @@ macro_rules! with_session {
 /// When an operation was asked for. It may wait for a connection, or for the server to be back, and be tried again: a lease has
 /// its whole length from when it is written, or it could have expired already.
 #[derive(Clone, Copy)]
-struct AskedTime(Instant);
+pub(crate) struct AskedTime(Instant);
 
 impl AskedTime {
     fn now() -> Self {
@@ -215,7 +223,7 @@ impl AskedTime {
     }
 
     /// A time that was computed when the operation was asked for, moved by what has passed since.
-    fn later(self, at: u64) -> u64 {
+    pub(crate) fn later(self, at: u64) -> u64 {
         at.saturating_add(u64::try_from(self.0.elapsed().as_millis()).unwrap_or(u64::MAX))
     }
 
@@ -227,8 +235,8 @@ impl AskedTime {
 #[async_trait]
 impl Store for PostgresStore {
     async fn create_run(&self, run: NewRun) -> StoreResult<Option<Lease>> {
-        let (blobs, run) = (Arc::new(PackedBlob::from_batch(&run.batch)), Arc::new(run));
-        with_session!(self, |s, earlier_try| [run, blobs] runs::create_run(s, &run, &blobs, earlier_try))
+        let (blobs, run, asked) = (Arc::new(PackedBlob::from_batch(&run.batch)), Arc::new(run), AskedTime::now());
+        with_session!(self, |s, earlier_try| [run, blobs] runs::create_run(s, &run, &blobs, (earlier_try, asked)))
     }
 
     async fn append_batch(&self, lease: &Lease, batch: EntryBatch) -> StoreResult<()> {

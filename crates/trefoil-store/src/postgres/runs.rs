@@ -8,7 +8,7 @@ use super::connection::PostgresSession;
 use super::fault::PostgresResult;
 use super::pool::{EarlierTry, store_error};
 use super::run_row::{notify_available, run_number};
-use super::{inbox_messages, int, text, uint};
+use super::{AskedTime, inbox_messages, int, text, uint};
 use crate::batch::{EntryBatch, StoredEntry};
 use crate::error::StoreError;
 use crate::lease::Lease;
@@ -24,7 +24,7 @@ pub async fn create_run(
     s: &mut PostgresSession,
     new: &NewRun,
     values: &[PackedBlob],
-    before: EarlierTry,
+    (before, asked): (EarlierTry, AskedTime),
 ) -> PostgresResult<Option<Lease>> {
     let NewRun { run, parent, labels, claim, batch, now, content, attended, .. } = new;
     let started = match &batch.start {
@@ -32,7 +32,7 @@ pub async fn create_run(
         None => *now,
     };
     let owner = claim.as_ref().map(|claim| text(&claim.owner));
-    let until = claim.as_ref().map(|claim| int(claim.until));
+    let until = claim.as_ref().map(|claim| int(asked.later(claim.until)));
     let epoch = i64::from(claim.is_some());
     s.begin_transaction().await?;
     let inserted = s

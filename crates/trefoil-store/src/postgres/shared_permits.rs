@@ -37,8 +37,9 @@ const SWEEP: u64 = 64;
 const READ: &str = concat!(
     "SELECT (SELECT state FROM shared_limit WHERE subject = $1), ",
     server_now!(),
-    ", (SELECT (extract(epoch FROM seen) * 1000)::bigint FROM server WHERE started = pg_postmaster_start_time() \
-        AND clock_timestamp() < seen + interval '15 seconds')"
+    ", (SELECT (extract(epoch FROM seen) * 1000)::bigint FROM ",
+    restarted_server!(),
+    ")"
 );
 
 /// Writes what is known of a subject. `$4`: the channel, `$5`: whether somebody has to be notified.
@@ -48,10 +49,12 @@ const WRITE: &str = "WITH written AS (INSERT INTO shared_limit (subject, state, 
 
 /// Removes the subjects of which nothing counts any more, except those that others use just now. Not while leases count that ended
 /// while the server was down: see `lease_expired!`.
-const SWEEP_ALL: &str = "DELETE FROM shared_limit WHERE subject IN \
-     (SELECT subject FROM shared_limit WHERE quiet_at < $1 FOR UPDATE SKIP LOCKED) \
-     AND NOT EXISTS (SELECT 1 FROM server WHERE started = pg_postmaster_start_time() \
-       AND clock_timestamp() < seen + interval '15 seconds')";
+const SWEEP_ALL: &str = concat!(
+    "DELETE FROM shared_limit WHERE subject IN \
+     (SELECT subject FROM shared_limit WHERE quiet_at < $1 FOR UPDATE SKIP LOCKED) AND NOT EXISTS (SELECT 1 FROM ",
+    restarted_server!(),
+    ")"
+);
 
 /// A subject that nobody else changes until the transaction ends.
 struct LockedSubject<'s> {

@@ -4,6 +4,7 @@
 //! placed above the first boxes in the frame.
 
 use std::collections::BTreeMap;
+use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dagre::graph::{Graph as Layered, GraphOptions};
@@ -91,10 +92,10 @@ const DEEP_STACK: usize = 256 << 20;
 fn compute_deep_layout(graph: &GraphPicture) -> GraphLayout {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("layout".to_owned()).stack_size(DEEP_STACK);
+        // A layout that fails there fails here: nobody gets an empty picture instead, and none is remembered.
         match thread.spawn_scoped(scope, || compute_layout(graph)) {
-            // The system has no more threads: everything else fails as well, and the boxes stay where they are.
-            Err(_) => GraphLayout::default(),
-            Ok(running) => running.join().unwrap_or_default(),
+            Err(error) => resume_unwind(Box::new(error)),
+            Ok(running) => running.join().unwrap_or_else(|panic| resume_unwind(panic)),
         }
     })
 }
@@ -175,20 +176,7 @@ pub(super) struct LayerCounts {
 
 /// Counts the layers of a graph.
 pub(super) fn count_layers(graph: &GraphPicture) -> LayerCounts {
-    let mut layers = vec![0_usize; graph.nodes.len()];
-    let mut forward: Vec<(usize, usize)> = Vec::new();
-    for edge in &graph.edges {
-        if edge.from < edge.to {
-            forward.push((edge.from, edge.to));
-        }
-    }
-    forward.sort_unstable();
-    for (from, to) in forward {
-        let next = layers.get(from).copied().unwrap_or(0) + 1;
-        if let Some(layer) = layers.get_mut(to) {
-            *layer = next.max(*layer);
-        }
-    }
+    let layers = earliest_layers(graph, &forward_arrows(graph));
     let layer_of = |node: usize| layers.get(node).copied().unwrap_or(0);
     let crossed = graph.edges.iter().map(|edge| layer_of(edge.to).abs_diff(layer_of(edge.from)).max(1)).sum();
     let mut boxes: BTreeMap<usize, usize> = BTreeMap::new();
@@ -198,24 +186,42 @@ pub(super) fn count_layers(graph: &GraphPicture) -> LayerCounts {
     LayerCounts { crossed, widest: boxes.into_values().max().unwrap_or(0) }
 }
 
-/// The weight of each arrow. The arrow that determines the earliest layer of a box outweighs those that leave the box,
-/// so that every box is in its earliest possible layer.
-fn critical(graph: &GraphPicture) -> Vec<i32> {
-    let count = graph.nodes.len();
-    let (mut layer, mut from, mut out) = (vec![0u32; count], vec![None; count], vec![0i32; count]);
-    let mut forward: Vec<(usize, usize, usize)> = Vec::new();
+/// The arrows that do not lead back, in the order of the boxes: from, to, and the index of the arrow.
+fn forward_arrows(graph: &GraphPicture) -> Vec<(usize, usize, usize)> {
+    let mut forward = Vec::new();
     for (i, edge) in graph.edges.iter().enumerate() {
         if edge.from < edge.to {
             forward.push((edge.from, edge.to, i));
         }
     }
     forward.sort_unstable();
+    forward
+}
+
+/// The earliest possible layer of each box.
+fn earliest_layers(graph: &GraphPicture, forward: &[(usize, usize, usize)]) -> Vec<usize> {
+    let mut layers = vec![0; graph.nodes.len()];
+    for &(from, to, _) in forward {
+        let next = layers.get(from).copied().unwrap_or(0) + 1;
+        if let Some(layer) = layers.get_mut(to) {
+            *layer = next.max(*layer);
+        }
+    }
+    layers
+}
+
+/// The weight of each arrow. The arrow that determines the earliest layer of a box outweighs those that leave the box,
+/// so that every box is in its earliest possible layer.
+fn critical(graph: &GraphPicture) -> Vec<i32> {
+    let forward = forward_arrows(graph);
+    let layers = earliest_layers(graph, &forward);
+    let (mut from, mut out) = (vec![None; graph.nodes.len()], vec![0i32; graph.nodes.len()]);
     for (a, b, i) in forward {
-        let next = layer.get(a).copied().unwrap_or(0) + 1;
-        if let (Some(layer), Some(from)) = (layer.get_mut(b), from.get_mut(b))
-            && (*layer < next || from.is_none())
+        let next = layers.get(a).copied().unwrap_or(0) + 1;
+        if layers.get(b) == Some(&next)
+            && let Some(from @ None) = from.get_mut(b)
         {
-            (*layer, *from) = ((*layer).max(next), Some(i));
+            *from = Some(i);
         }
         if let Some(out) = out.get_mut(a) {
             *out += 1;
