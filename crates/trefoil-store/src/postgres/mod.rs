@@ -223,12 +223,12 @@ impl AskedTime {
     }
 
     /// A time that was computed when the operation was asked for, moved by what has passed since.
-    pub(crate) fn later(self, at: u64) -> u64 {
+    pub(crate) fn move_time(self, at: u64) -> u64 {
         at.saturating_add(u64::try_from(self.0.elapsed().as_millis()).unwrap_or(u64::MAX))
     }
 
     fn later_claim(self, claim: Claim) -> Claim {
-        Claim { now: self.later(claim.now), until: self.later(claim.until), ..claim }
+        Claim { now: self.move_time(claim.now), until: self.move_time(claim.until), ..claim }
     }
 }
 
@@ -308,7 +308,7 @@ impl Store for PostgresStore {
         with_session!(self, |s, _| [leases, clock] async {
             // This host's clock may run at a different speed.
             clock.read_time(s).await?;
-            runs::renew_leases(s, &leases, asked.later(until)).await
+            runs::renew_leases(s, &leases, asked.move_time(until)).await
         })
     }
 
@@ -400,7 +400,7 @@ impl Store for PostgresStore {
         let (request, returned) = (Arc::new(request.clone()), Arc::new(returned));
         // Retries as long as an append: the call is not made before its entry is stored.
         let answer = with_session!(self.run_patiently, |s, earlier_try| [request, lease, returned] async {
-            let lease = PermitLease { holder: lease.holder, now: asked.later(lease.now), until: asked.later(lease.until) };
+            let lease = PermitLease { holder: lease.holder, now: asked.move_time(lease.now), until: asked.move_time(lease.until) };
             shared_permits::take_permit(s, &request, &lease, &returned, earlier_try).await
         })?;
         Ok(answer.with_seen(seen))
@@ -413,7 +413,7 @@ impl Store for PostgresStore {
 
     async fn renew_shared_permits(&self, subject: &str, ids: Vec<u64>, until: u64) -> StoreResult<()> {
         let (subject, ids, asked) = (subject.to_owned(), Arc::new(ids), AskedTime::now());
-        with_session!(self, |s, _| [subject, ids] shared_permits::renew_permits(s, &subject, &ids, asked.later(until)))
+        with_session!(self, |s, _| [subject, ids] shared_permits::renew_permits(s, &subject, &ids, asked.move_time(until)))
     }
 
     async fn wait_for_shared_permit(&self, wait: &PermitWait) {

@@ -32,7 +32,7 @@ pub async fn create_run(
         None => *now,
     };
     let owner = claim.as_ref().map(|claim| text(&claim.owner));
-    let until = claim.as_ref().map(|claim| int(asked.later(claim.until)));
+    let until = claim.as_ref().map(|claim| int(asked.move_time(claim.until)));
     let epoch = i64::from(claim.is_some());
     s.begin_transaction().await?;
     let inserted = s
